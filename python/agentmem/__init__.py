@@ -1,0 +1,1 @@
+"""Local, layered memory for AI agents."""

@@ -1,0 +1,65 @@
+"""The ports where a host plugs in its own parts.
+
+Each port has a deterministic default that needs no language model and no network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = ["Clock", "Embedder", "GivenEmbeddings", "TokenCounter"]
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into unit vectors.
+
+    ``embed`` gives one row a text. An embedder whose window is shorter than a text may also offer
+    ``embed_chunks(texts) -> list of float32 arrays, each (n_chunks, ndim)``, at most 8 chunks a text;
+    and one that treats questions differently ``embed_query(text) -> float32 (ndim,)``.
+    """
+
+    @property
+    def id(self) -> str:
+        """Names the vector space: two embedders with one id give comparable vectors."""
+
+    @property
+    def ndim(self) -> int:
+        """The length of each vector."""
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return float32, shape ``(len(texts), ndim)``, each row of unit length."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenEmbeddings:
+    """Stands for a host that brings its own vectors: each write and query passes ``embedding=``.
+
+    Args:
+        id: The name of the host's model; stores of different ids never mix.
+        ndim: The length of each vector, at least 1.
+    """
+
+    id: str
+    ndim: int
+
+
+class Clock(Protocol):
+    """Says what time it is; a fake one makes tests and replays deterministic."""
+
+    def __call__(self) -> datetime:
+        """Return the present as a timezone-aware datetime."""
+
+
+class TokenCounter(Protocol):
+    """Counts the tokens that a model would see in a text."""
+
+    def __call__(self, text: str) -> int:
+        """Return the number of tokens, never negative."""
