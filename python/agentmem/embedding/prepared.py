@@ -1,0 +1,239 @@
+"""The fast graph, derived once from the packaged weights and kept in a cache folder.
+
+A folder holds ``<recipe>.json``, a manifest, and the model it names, ``<recipe>-<digest>.onnx``.
+The model is complete before a manifest names it, both arrive by rename, and the digest is checked
+at each load: a reader sees a whole graph or none, whatever other processes do or however one died.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agentmem.embedding.calibration import CALIBRATION_TEXTS, SELF_TEST_TEXTS
+from agentmem.embedding.session import ModelSession
+from agentmem.embedding.weights import SOURCE_SHA256, packaged_model, read_weights
+from agentmem.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from agentmem.embedding.graph import WeightType
+    from agentmem.embedding.tokenizer import TextTokenizer
+
+    Floats = npt.NDArray[np.float32]
+
+__all__ = [
+    "FLOOR",
+    "RECIPE",
+    "cache_directory",
+    "derive_model",
+    "load_fast_graph",
+    "prepare_model",
+    "read_prepared",
+]
+
+#: Changes whenever derivation would give vectors that don't compare with those of before.
+RECIPE: Final = 1
+#: Lowest cosine to the packaged graph on any text of the self-test.
+FLOOR: Final = 0.99
+
+_NAME: Final = f"all-minilm-l6-v2-{SOURCE_SHA256[:12]}-r{RECIPE}"
+
+
+def cache_directory() -> Path:
+    """Return the folder that derived models are kept in; it need not exist.
+
+    ``AGENTMEM_CACHE`` where it is set, else ``agentmem`` in the user's cache folder:
+    ``XDG_CACHE_HOME`` or ``~/.cache``, ``~/Library/Caches`` on macOS, ``LOCALAPPDATA`` on Windows.
+    """
+    chosen = os.environ.get("AGENTMEM_CACHE")
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "agentmem"
+    variable = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
+    base = os.environ.get(variable)
+    # The XDG specification says to ignore a relative path.
+    if base and Path(base).is_absolute():
+        return Path(base) / "agentmem"
+    return Path.home() / ".cache" / "agentmem"
+
+
+def prepare_model(directory: str | os.PathLike[str] | None = None) -> Path:
+    """Derive the fast graph unless the folder holds it already, and return the model's path.
+
+    For images and read-only homes: prepare a folder while building, and set ``AGENTMEM_CACHE`` to
+    it where agentmem runs. Several processes may do this at once. Takes about 2 s of CPU, once.
+
+    Args:
+        directory: Where to keep it; ``cache_directory()`` if None. It is made if it is missing.
+
+    Raises:
+        ModelNotFoundError: The package with the weights is not installed.
+        EmbeddingError: The weights are not the expected ones, or the self-test failed; nothing
+            is published.
+        OSError: The folder can't be written.
+    """
+    folder = cache_directory() if directory is None else Path(directory)
+    found = _manifest(folder)
+    if found is not None and _read(folder, found) is not None:
+        return folder / found["model"]
+    content, cosine = derive_model()
+    return _publish(folder, content, cosine)
+
+
+def load_fast_graph() -> bytes:
+    """Return the fast graph: from the cache, else derived and, where that is possible, cached.
+
+    Where the cache can't be written, the graph is derived for this process alone and a
+    ``RuntimeWarning`` says so: the vectors are the same, each start takes longer.
+
+    Raises:
+        ModelNotFoundError: It is not prepared, and the weights are not installed.
+        EmbeddingError: The weights are not the expected ones, or the self-test failed.
+    """
+    folder = cache_directory()
+    content = read_prepared(folder)
+    if content is None:
+        content, cosine = derive_model()
+        try:
+            _publish(folder, content, cosine)
+        except OSError as error:
+            warnings.warn(
+                f"the fast embedding graph can't be kept in {folder} ({error}), so each process "
+                "derives it again, which takes seconds; set AGENTMEM_CACHE to a folder that can "
+                "be written, or to one that was filled by `agentmem init --model`",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+    return content
+
+
+def read_prepared(folder: Path) -> bytes | None:
+    """Return the graph that a folder holds, or None where there is none or it is damaged."""
+    found = _manifest(folder)
+    return None if found is None else _read(folder, found)
+
+
+def derive_model() -> tuple[bytes, float]:
+    """Return the fast graph and its lowest cosine to the packaged one over the self-test.
+
+    Raises:
+        ModelNotFoundError: The package with the weights is not installed.
+        EmbeddingError: The weights are not the expected ones, or the self-test failed.
+    """
+    from agentmem.embedding.graph import fast_graph, float_graph
+    from agentmem.embedding.tokenizer import packaged_tokenizer
+
+    source = packaged_model()
+    weights = read_weights(source)
+    tokenizer = packaged_tokenizer()
+    peaks = _peaks(float_graph(weights), tokenizer)
+    packaged = ModelSession(source, pooling="mean", name="the packaged graph")
+    cosine = -1.0
+    # Where unsigned-by-signed products saturate, int8 fails the self-test and uint8 passes it.
+    candidates: tuple[WeightType, ...] = ("int8", "uint8")
+    for weight_type in candidates:
+        content = fast_graph(weights, peaks, weight_type)
+        fast = ModelSession(content, pooling="mean", name="the derived graph")
+        cosine = _agreement(packaged, fast, tokenizer)
+        if cosine >= FLOOR:
+            return content, cosine
+    raise EmbeddingError(
+        f"the derived graph agrees with the packaged one to a cosine of {cosine:.4f} only, {FLOOR} "
+        "is needed; onnxruntime computes it wrongly on this machine: please report its version and "
+        "the CPU, and try another version of it"
+    )
+
+
+def _peaks(model: bytes, tokenizer: TextTokenizer) -> dict[str, Floats]:
+    """Return the largest absolute value in each channel of each matrix's input."""
+    import numpy as np
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    sites = [entry.name for entry in session.get_outputs() if entry.name != "pooled"]
+    peaks: dict[str, Floats] = {}
+    for text in CALIBRATION_TEXTS:
+        ids = np.array([tokenizer.wrap(tokenizer.ids(text))], dtype=np.int64)
+        for site, value in zip(sites, session.run(sites, {"input_ids": ids}), strict=True):
+            peak = np.abs(value[0]).max(axis=0)
+            peaks[site] = np.maximum(peaks[site], peak) if site in peaks else peak
+    return peaks
+
+
+def _agreement(packaged: ModelSession, fast: ModelSession, tokenizer: TextTokenizer) -> float:
+    """Return the lowest cosine between the two over the self-test."""
+    cosines = []
+    for text in SELF_TEST_TEXTS:
+        ids = tokenizer.wrap(tokenizer.ids(text))
+        cosines.append(float(packaged.vector(ids) @ fast.vector(ids)))
+    return min(cosines)
+
+
+def _manifest(folder: Path) -> dict[str, Any] | None:
+    """Return the folder's manifest, or None where there is none that can be read."""
+    try:
+        found = json.loads((folder / f"{_NAME}.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("sha256"), str):
+        return None
+    # The name is made from the digest, so that a manifest can't point out of its folder.
+    digest = found["sha256"]
+    return found if found.get("model") == f"{_NAME}-{digest[:16]}.onnx" else None
+
+
+def _read(folder: Path, manifest: dict[str, Any]) -> bytes | None:
+    try:
+        content = (folder / manifest["model"]).read_bytes()
+    except OSError:
+        return None
+    return content if hashlib.sha256(content).hexdigest() == manifest["sha256"] else None
+
+
+def _publish(folder: Path, content: bytes, cosine: float) -> Path:
+    import onnxruntime
+
+    digest = hashlib.sha256(content).hexdigest()
+    path = folder / f"{_NAME}-{digest[:16]}.onnx"
+    manifest = {
+        "model": path.name,
+        "sha256": digest,
+        "source_sha256": SOURCE_SHA256,
+        "recipe": RECIPE,
+        "self_test_cosine": round(cosine, 6),
+        "onnxruntime": onnxruntime.__version__,
+    }
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _write(path, content)
+    _write(folder / f"{_NAME}.json", (json.dumps(manifest, indent=2) + "\n").encode())
+    return path
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Put a file in its place whole, or leave the place as it was."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise
