@@ -99,7 +99,7 @@ class SearchIndex:
             rows: dict[int, index_rows.IndexRow] = {}
             removed: dict[int, None] = {}
             for change in changes:
-                key = change.tier << 56 | change.row_id
+                key = change.tier << 56 | change.id
                 if change.op == "remove":
                     rows.pop(key, None)
                     removed[key] = None

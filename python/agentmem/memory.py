@@ -634,7 +634,9 @@ class Memory:
         problems = list(shared.database.integrity())
         shared.index.catch_up()
         with shared.database.read() as connection:
-            stored = {embeddings.key_of(1, row[0]) for row in connection.execute("SELECT id FROM facts")}
+            stored = {
+                embeddings.key_of(1, row[0]) for row in connection.execute("SELECT id FROM facts")
+            }
             vectors = connection.execute("SELECT count(*) FROM embeddings").fetchone()[0]
             lost = connection.execute(
                 "SELECT count(*) FROM facts WHERE NOT EXISTS (SELECT 1 FROM sources "
@@ -653,7 +655,9 @@ class Memory:
         indexed = set(shared.index.native.keys().tolist())
         for name, keys in (("missing from", stored - indexed), ("only in", indexed - stored)):
             if keys:
-                shown = ", ".join(format_id(key >> 56, key & ((1 << 56) - 1)) for key in sorted(keys)[:5])
+                shown = ", ".join(
+                    format_id(key >> 56, key & ((1 << 56) - 1)) for key in sorted(keys)[:5]
+                )
                 problems.append(f"{len(keys)} rows are {name} the index: {shown}")
         return Verification(tuple(problems), len(stored), vectors)
 
@@ -697,7 +701,10 @@ class Memory:
         shared.index.move(space=new.id, ndim=new.ndim)
 
     def export(
-        self, path: str | os.PathLike[str], *, format: Literal["jsonl", "markdown"] = "jsonl"  # noqa: A002
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: Literal["jsonl", "markdown"] = "jsonl",  # noqa: A002
     ) -> int:
         """Write this scope and what is below it into one file; return the number of rows.
 
@@ -738,5 +745,13 @@ class Memory:
         )
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Write a consistent copy of the store into a new folder; work goes on meanwhile."""
-        self._shared.database.backup(Path(path))
+        """Write a consistent copy of the store into a new folder; work goes on meanwhile.
+
+        The folder opens as a memory of its own; its index is made at the first open.
+
+        Raises:
+            FileExistsError: The folder holds a store already.
+        """
+        folder = Path(path)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._shared.database.backup(folder / "store.amem")

@@ -44,7 +44,9 @@ def open_memory(path: Path, scope: str = "", *, create: bool = False) -> Iterato
     from agentmem.memory import Memory
 
     if not create and not (path / "store.amem").exists():
-        raise InvalidInputError(f"{path}: there is no memory; make one with 'agentmem init -m {path}'")
+        raise InvalidInputError(
+            f"{path}: there is no memory; make one with 'agentmem init -m {path}'"
+        )
     with Memory(path, scope=scope) as memory:
         yield memory
 
@@ -99,7 +101,9 @@ def parse_time(value: str | None, argument: str) -> datetime | None:
     try:
         return datetime.fromisoformat(value).astimezone()
     except ValueError as error:
-        raise click.UsageError(f"--{argument}: an ISO time is needed, {value!r} was given") from error
+        raise click.UsageError(
+            f"--{argument}: an ISO time is needed, {value!r} was given"
+        ) from error
 
 
 def parse_where(value: str | None) -> dict[str, Any] | None:

@@ -20,7 +20,9 @@ def command(id: str, *, path: Path, scope: str, json_output: bool) -> None:  # n
         versions = memory.history(id) if id.startswith("L1:") else []
 
     def text() -> str:
-        lines = [f"{name}: {value}" for name, value in plain(row).items() if value not in (None, [], {})]
+        lines = [
+            f"{name}: {value}" for name, value in plain(row).items() if value not in (None, [], {})
+        ]
         if len(versions) > 1:
             lines.append("versions: " + ", ".join(version.id for version in versions))
         lines.append("trace:")

@@ -20,10 +20,16 @@ def command(*, rebuild: bool, path: Path, scope: str, json_output: bool) -> None
             memory.rebuild_index()
         report = memory.verify()
     emit(
-        {"ok": report.ok, "problems": report.problems, "rows": report.rows, "vectors": report.vectors},
+        {
+            "ok": report.ok,
+            "problems": report.problems,
+            "rows": report.rows,
+            "vectors": report.vectors,
+        },
         json_output=json_output,
-        text=lambda: "\n".join(report.problems)
-        or f"whole: {report.rows} rows, {report.vectors} vectors",
+        text=lambda: (
+            "\n".join(report.problems) or f"whole: {report.rows} rows, {report.vectors} vectors"
+        ),
     )
     if not report.ok:
         sys.exit(1)

@@ -57,8 +57,7 @@ class ConditionRow(Protocol):
 def _check_scalar(value: object, path: str) -> None:
     if value is not None and not isinstance(value, str | int | float):
         raise InvalidInputError(
-            f"where: {path!r} compares with a string, number, boolean or None, "
-            f"{value!r} was given"
+            f"where: {path!r} compares with a string, number, boolean or None, {value!r} was given"
         )
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidInputError(f"where: {path!r} can't be compared with {value!r}")

@@ -310,6 +310,11 @@ class Database:
             return [str(error)]
         return found
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether ``close`` was called."""
+        return not self._is_open
+
     def close(self) -> None:
         """Close the store, within some seconds at most. Closing it again does nothing.
 

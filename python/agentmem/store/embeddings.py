@@ -34,7 +34,9 @@ def vectors_of(connection: apsw.Connection, keys: Sequence[int]) -> dict[int, by
     )
     for number, vector in cursor:
         found.setdefault(number >> 3, []).append(vector)
-    return {key: chunks[0] if len(chunks) == 1 else b"".join(chunks) for key, chunks in found.items()}
+    return {
+        key: chunks[0] if len(chunks) == 1 else b"".join(chunks) for key, chunks in found.items()
+    }
 
 
 def delete(connection: apsw.Connection, keys: Sequence[int]) -> None:

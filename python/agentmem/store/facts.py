@@ -61,9 +61,7 @@ class FactRow(NamedTuple):
 
 def next_id(connection: apsw.Connection, table: str) -> int:
     """Return the id that the next row of an AUTOINCREMENT table would get."""
-    row = connection.execute(
-        "SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)
-    ).fetchone()
+    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
     return 1 if row is None else int(row[0]) + 1
 
 

@@ -59,7 +59,8 @@ def read_rows(connection: apsw.Connection, keys: Sequence[int]) -> list[IndexRow
 def all_keys(connection: apsw.Connection) -> list[int]:
     """Return the keys of every searchable row, ascending."""
     return [
-        embeddings.key_of(1, row[0]) for row in connection.execute("SELECT id FROM facts ORDER BY id")
+        embeddings.key_of(1, row[0])
+        for row in connection.execute("SELECT id FROM facts ORDER BY id")
     ]
 
 

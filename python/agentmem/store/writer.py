@@ -12,7 +12,7 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -34,6 +34,7 @@ MAX_BATCH: Final = 64
 _MAX_TRIES: Final = 8
 
 _INSERT_CHANGE: Final = "INSERT INTO changes (op, tier, row_id, made_ms) VALUES (?, ?, ?, ?)"
+_LAST_CHANGE: Final = "SELECT seq FROM sqlite_sequence WHERE name = 'changes'"
 _SELECT_CHANGE: Final = "SELECT op, tier, row_id, made_ms FROM changes WHERE seq = ?"
 _SAVE_WITNESS: Final = "INSERT OR REPLACE INTO meta (key, value) VALUES ('commit_witness', ?)"
 _READ_WITNESS: Final = "SELECT value FROM meta WHERE key = 'commit_witness'"
@@ -76,6 +77,26 @@ class Transaction:
         seq = connection.last_insert_rowid()
         self._changes.append(Change(seq, op, tier, id, payload))
         return seq
+
+    def change_many(self, op: str, tier: int, payloads: Mapping[int, Any]) -> None:
+        """Log the same change of several rows, in the order of ``payloads``.
+
+        Args:
+            op: What was done, in one word.
+            tier: The rows' tier.
+            payloads: What ``publish`` gets for each row, by the row's number.
+        """
+        if not payloads:
+            return
+        connection = self.connection
+        row = connection.execute(_LAST_CHANGE).fetchone()
+        first = 1 if row is None else row[0] + 1
+        made_ms = self._made_ms
+        connection.executemany(_INSERT_CHANGE, [(op, tier, id, made_ms) for id in payloads])
+        self._changes += [
+            Change(seq, op, tier, id, payload)
+            for seq, (id, payload) in enumerate(payloads.items(), first)
+        ]
 
 
 class _Request(Generic[T]):

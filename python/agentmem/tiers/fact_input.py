@@ -150,11 +150,18 @@ def check_fact(item: Mapping[str, Any]) -> NewFact:
     kind = _name(get("kind", "fact"), "kind")
     if kind is None:
         raise InvalidInputError("kind: None is no kind; the default is 'fact'")
-    valid_from, valid_to = _time(get("valid_from"), "valid_from"), _time(get("valid_to"), "valid_to")
+    valid_from, valid_to = (
+        _time(get("valid_from"), "valid_from"),
+        _time(get("valid_to"), "valid_to"),
+    )
     if valid_from is not None and valid_to is not None and valid_to <= valid_from:
         raise InvalidInputError("valid_to: it must lie after valid_from")
     priority = get("priority", 50)
-    if isinstance(priority, bool) or not isinstance(priority, int) or not 0 <= priority <= TOP_PRIORITY:
+    if (
+        isinstance(priority, bool)
+        or not isinstance(priority, int)
+        or not 0 <= priority <= TOP_PRIORITY
+    ):
         raise InvalidInputError(
             f"priority: a whole number from 0 to {TOP_PRIORITY} is needed, {_shown(priority)} was given"
         )
@@ -185,7 +192,9 @@ def check_fact(item: Mapping[str, Any]) -> NewFact:
     )
 
 
-PLAIN = NewFact("", None, None, "fact", (), "{}", None, None, None, None, None, 50, (), (), None, ())
+PLAIN = NewFact(
+    "", None, None, "fact", (), "{}", None, None, None, None, None, 50, (), (), None, ()
+)
 
 
 def checked(items: Iterable[str | Mapping[str, Any]], *, redact: bool) -> list[NewFact]:
@@ -202,7 +211,9 @@ def checked(items: Iterable[str | Mapping[str, Any]], *, redact: bool) -> list[N
             elif isinstance(item, Mapping):
                 found.append(check_fact(item))
             else:
-                raise InvalidInputError(f"a string or a mapping is needed, {_shown(item)} was given")  # noqa: TRY301
+                raise InvalidInputError(
+                    f"a string or a mapping is needed, {_shown(item)} was given"
+                )  # noqa: TRY301
         except InvalidInputError as error:
             raise InvalidInputError(f"facts[{position}]: {error}") from error
     return _redacted(found) if redact else found

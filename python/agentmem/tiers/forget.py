@@ -23,9 +23,7 @@ __all__ = ["forget", "select_facts"]
 PAGE = 1_000
 
 
-def select_facts(
-    connection: apsw.Connection, scope: str, where: Mapping[str, Any]
-) -> list[int]:
+def select_facts(connection: apsw.Connection, scope: str, where: Mapping[str, Any]) -> list[int]:
     """Return the ids of the current facts of a subtree that fulfil a condition."""
     found: list[int] = []
     after = 0
@@ -35,12 +33,12 @@ def select_facts(
             return found
         after = rows[-1].id
         values = facts.to_fact(connection, rows)
-        found += [
-            row.id for row, value in zip(rows, values, strict=True) if matches(where, value)
-        ]
+        found += [row.id for row, value in zip(rows, values, strict=True) if matches(where, value)]
 
 
-def _closure(connection: apsw.Connection, wanted: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
+def _closure(
+    connection: apsw.Connection, wanted: Iterable[tuple[int, int]]
+) -> set[tuple[int, int]]:
     """Return all that goes with these rows.
 
     With a fact go the versions it replaced and the L0 rows that were asserted for it alone; with any
@@ -56,11 +54,7 @@ def _closure(connection: apsw.Connection, wanted: Iterable[tuple[int, int]]) -> 
                 reached.update((1, older) for older in facts.older_versions(connection, number))
         fact_ids = sorted(number for tier, number in gone if tier == 1)
         turn_ids = sorted(
-            {
-                source
-                for _, tier, source in source_numbers(connection, 1, fact_ids)
-                if tier == 0
-            }
+            {source for _, tier, source in source_numbers(connection, 1, fact_ids) if tier == 0}
         )
         asserted = {row.id for row in turns.load(connection, turn_ids) if row.origin == "asserted"}
         users: dict[int, set[tuple[int, int]]] = {}

@@ -87,7 +87,9 @@ def filters(
         several = _strings(scopes, "scopes") or []
         if not several:
             raise InvalidInputError("scopes: an empty list would match nothing; pass None for all")
-        found["scopes"] = [join_scope(base, check_scope(path, argument="scopes")) for path in several]
+        found["scopes"] = [
+            join_scope(base, check_scope(path, argument="scopes")) for path in several
+        ]
     elif base:
         found["scopes"] = [base]
     if kinds is not None:

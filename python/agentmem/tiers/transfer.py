@@ -147,7 +147,9 @@ def _read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[s
                     continue
                 kind = next((name for name in parts if name in value), None)
                 if kind is None or set(value[kind]) != fields[kind]:
-                    raise InvalidInputError(f"{where}: neither a turn nor a fact as export writes it")
+                    raise InvalidInputError(
+                        f"{where}: neither a turn nor a fact as export writes it"
+                    )
                 check_scope(value[kind]["scope"])
                 parts[kind].append(value)
     except (OSError, EOFError, UnicodeDecodeError, AttributeError, TypeError) as error:
@@ -214,9 +216,7 @@ class _Import:
             is not None
         )
 
-    def fact_batch(
-        self, batch: list[tuple[dict[str, Any], bytes]], width: int
-    ) -> tuple[int, int]:
+    def fact_batch(self, batch: list[tuple[dict[str, Any], bytes]], width: int) -> tuple[int, int]:
         def operation(transaction: Transaction) -> tuple[int, int]:
             added = [
                 here

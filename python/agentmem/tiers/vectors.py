@@ -127,9 +127,7 @@ def embed_texts(embedder: Embedder | GivenEmbeddings, texts: Sequence[str]) -> l
         raise EmbeddingError(f"embedder {embedder.id!r} failed: {error}") from error
 
 
-def embed_query(
-    embedder: Embedder | GivenEmbeddings, text: str
-) -> npt.NDArray[np.float32] | None:
+def embed_query(embedder: Embedder | GivenEmbeddings, text: str) -> npt.NDArray[np.float32] | None:
     """Return the vector of a question, None for one without content.
 
     Raises:
