@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Coroutine
+from copy import copy
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from agentmem.memory import Memory
 
@@ -54,7 +55,7 @@ class AsyncMemory:
             self._memory = self._open()
         return self._memory
 
-    async def __aenter__(self) -> AsyncMemory:
+    async def __aenter__(self) -> Self:
         if self._memory is None:
             loop = asyncio.get_running_loop()
             self._memory = await loop.run_in_executor(self.executor, self._open)
@@ -73,10 +74,9 @@ class AsyncMemory:
 
     def scoped(self, scope: str) -> AsyncMemory:
         """Return a handle of the same store, bound to a scope below this one's."""
-        handle = AsyncMemory.__new__(AsyncMemory)
-        handle._memory = self.memory.scoped(scope)
-        handle._owns = False
-        handle.executor = self.executor
+        handle = copy(self)
+        handle._memory = self.memory.scoped(scope)  # noqa: SLF001
+        handle._owns = False  # noqa: SLF001
         return handle
 
     remember = _awaitable(Memory.remember)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from agentmem.errors import EmbedderMismatchError, InvalidInputError
 from agentmem.index import SearchIndex
@@ -173,12 +174,11 @@ class Memory:
 
     def scoped(self, scope: str) -> Memory:
         """Return a handle of the same store, bound to a scope below this one's."""
-        handle = Memory.__new__(Memory)
-        handle._scope = join_scope(self._scope, check_scope(scope))
-        handle._shared = self._shared
+        handle = copy(self)
+        handle._scope = join_scope(self._scope, check_scope(scope))  # noqa: SLF001
         return handle
 
-    def __enter__(self) -> Memory:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -541,7 +541,7 @@ class Memory:
                 found += values if not where else [v for v in values if matches(where, v)]
         return found[:limit]
 
-    def get(self, id: str) -> Fact | Turn:  # noqa: A002
+    def get(self, id: str) -> Fact | Turn:
         """Return one row of any tier.
 
         Raises:
@@ -552,7 +552,7 @@ class Memory:
             row = require(connection, self._scope, tier, number)
             return turns.to_turn(row) if tier == 0 else facts.to_fact(connection, [row])[0]
 
-    def history(self, id: str) -> list[Fact]:  # noqa: A002
+    def history(self, id: str) -> list[Fact]:
         """Return every version of a fact, oldest first, whichever version is named.
 
         Raises:
@@ -566,7 +566,7 @@ class Memory:
             chain = facts.version_chain(connection, number)
             return facts.to_fact(connection, facts.load(connection, chain))
 
-    def trace(self, id: str) -> Trace:  # noqa: A002
+    def trace(self, id: str) -> Trace:
         """Return the way from a row down to the L0 turns that it rests on.
 
         Raises:
@@ -704,7 +704,7 @@ class Memory:
         self,
         path: str | os.PathLike[str],
         *,
-        format: Literal["jsonl", "markdown"] = "jsonl",  # noqa: A002
+        format: Literal["jsonl", "markdown"] = "jsonl",
     ) -> int:
         """Write this scope and what is below it into one file; return the number of rows.
 

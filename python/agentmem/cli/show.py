@@ -12,7 +12,7 @@ from agentmem.cli.common import emit, open_memory, options, plain
 @click.command("show")
 @click.argument("id")
 @options
-def command(id: str, *, path: Path, scope: str, json_output: bool) -> None:  # noqa: A002
+def command(id: str, *, path: Path, scope: str, json_output: bool) -> None:
     """Print one row of any tier, its versions and the way down to L0."""
     with open_memory(path, scope) as memory:
         row = memory.get(id)

@@ -64,8 +64,7 @@ class ChangeCounter:
 
     def raise_to(self, seq: int) -> None:
         """Announce ``seq`` unless a later one was. Call while holding the write lock."""
-        if seq > self._cells[0]:
-            self._cells[0] = seq
+        self._cells[0] = max(self._cells[0], seq)
 
     def reset_to(self, seq: int) -> None:
         """Set the counter to what the rows say. Call while holding the write lock."""

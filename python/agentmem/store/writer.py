@@ -63,7 +63,7 @@ class Transaction:
         self._made_ms = made_ms
         self._changes: list[Change] = []
 
-    def change(self, op: str, tier: int, id: int, payload: Any = None) -> int:  # noqa: A002
+    def change(self, op: str, tier: int, id: int, payload: Any = None) -> int:
         """Log a change of one row in the same transaction, and return its ``seq``.
 
         Args:

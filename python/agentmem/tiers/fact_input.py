@@ -141,7 +141,7 @@ def check_fact(item: Mapping[str, Any]) -> NewFact:
     unknown = item.keys() - FIELDS
     if unknown:
         raise InvalidInputError(
-            f"unknown field {sorted(unknown)[0]!r}; known are {', '.join(sorted(FIELDS))}"
+            f"unknown field {min(unknown)!r}; known are {', '.join(sorted(FIELDS))}"
         )
     if "text" not in item:
         raise InvalidInputError("text: it is missing")
@@ -213,7 +213,7 @@ def checked(items: Iterable[str | Mapping[str, Any]], *, redact: bool) -> list[N
             else:
                 raise InvalidInputError(
                     f"a string or a mapping is needed, {_shown(item)} was given"
-                )  # noqa: TRY301
+                )
         except InvalidInputError as error:
             raise InvalidInputError(f"facts[{position}]: {error}") from error
     return _redacted(found) if redact else found

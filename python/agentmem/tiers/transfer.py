@@ -114,8 +114,10 @@ def export_markdown(database: Database, scope: str, path: Path) -> int:
     parts = [f"# Memory\n\n{count} facts.\n"]
     for name in sorted(by_scope):
         parts.append(f"\n## {name or 'root scope'}\n")
-        for kind in sorted(by_scope[name]):
-            parts.append(f"\n### {kind}\n\n" + "\n".join(by_scope[name][kind]) + "\n")
+        parts += [
+            f"\n### {kind}\n\n" + "\n".join(by_scope[name][kind]) + "\n"
+            for kind in sorted(by_scope[name])
+        ]
     partial = path.with_name(path.name + ".partial")
     try:
         partial.write_text("".join(parts), encoding="utf-8")

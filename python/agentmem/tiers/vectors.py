@@ -113,7 +113,7 @@ def embed_texts(embedder: Embedder | GivenEmbeddings, texts: Sequence[str]) -> l
         if in_chunks is None:
             rows = _checked(embedder.embed(texts), embedder.ndim, embedder)
             if len(rows) != len(texts):
-                raise EmbeddingError(  # noqa: TRY301
+                raise EmbeddingError(
                     f"embedder {embedder.id!r} gave {len(rows)} vectors for {len(texts)} texts"
                 )
             return [row.tobytes() for row in rows]
