@@ -28,7 +28,7 @@ def vectors_of(connection: apsw.Connection, keys: Sequence[int]) -> dict[int, by
     """Return the vectors of rows by key, the chunks of a row one after the other."""
     found: dict[int, list[bytes]] = {}
     cursor = connection.execute(
-        "SELECT embeddings.id, vector FROM json_each(?) AS wanted JOIN embeddings "
+        "SELECT embeddings.id, vector FROM json_each(?) AS wanted CROSS JOIN embeddings "
         "ON embeddings.id BETWEEN wanted.value * 8 AND wanted.value * 8 + 7 ORDER BY embeddings.id",
         (json.dumps(list(keys)),),
     )
@@ -44,7 +44,7 @@ def delete(connection: apsw.Connection, keys: Sequence[int]) -> None:
     wanted = json.dumps(list(keys))
     connection.execute(
         "DELETE FROM embeddings WHERE id IN (SELECT embeddings.id FROM json_each(?) AS wanted "
-        "JOIN embeddings ON embeddings.id BETWEEN wanted.value * 8 AND wanted.value * 8 + 7)",
+        "CROSS JOIN embeddings ON embeddings.id BETWEEN wanted.value * 8 AND wanted.value * 8 + 7)",
         (wanted,),
     )
     connection.execute(

@@ -106,7 +106,7 @@ def by_digests(connection: apsw.Connection, digests: Iterable[int]) -> dict[int,
     found: dict[int, list[FactRow]] = {}
     hits = connection.execute(
         "SELECT facts.digest, facts.id FROM json_each(?) AS wanted "
-        "JOIN facts ON facts.digest = wanted.value AND facts.superseded_ms IS NULL",
+        "CROSS JOIN facts ON facts.digest = wanted.value AND facts.superseded_ms IS NULL",
         (json.dumps(list(digests)),),
     ).fetchall()
     if not hits:
@@ -122,7 +122,7 @@ def keys_present(connection: apsw.Connection, scope_id: int, keys: Sequence[str]
     if not keys:
         return set()
     cursor = connection.execute(
-        "SELECT facts.key FROM json_each(?) AS wanted JOIN facts ON facts.scope_id = ? "
+        "SELECT facts.key FROM json_each(?) AS wanted CROSS JOIN facts ON facts.scope_id = ? "
         "AND facts.key = wanted.value AND facts.superseded_ms IS NULL",
         (json.dumps(keys, ensure_ascii=False), scope_id),
     )

@@ -1,4 +1,8 @@
-"""Tags of a row and the rows it rests on, for every tier."""
+"""Tags of a row and the rows it rests on, for every tier.
+
+``CROSS JOIN`` holds the wanted ids in the outer loop: without it SQLite may walk a whole table and
+look each of its rows up in the list.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +52,7 @@ def tags_of(
     """Return the tags of rows, sorted; rows without tags are absent."""
     return _grouped(
         connection.execute(
-            "SELECT row_id, tag FROM json_each(?) AS wanted JOIN tags "
+            "SELECT row_id, tag FROM json_each(?) AS wanted CROSS JOIN tags "
             "ON tags.tier = ? AND tags.row_id = wanted.value ORDER BY row_id, tag",
             (json.dumps(list(ids)), tier),
         )
@@ -60,7 +64,7 @@ def source_numbers(
 ) -> list[tuple[int, int, int]]:
     """Return ``(row_id, source_tier, source_id)`` of rows, in order."""
     return connection.execute(
-        "SELECT row_id, source_tier, source_id FROM json_each(?) AS wanted JOIN sources "
+        "SELECT row_id, source_tier, source_id FROM json_each(?) AS wanted CROSS JOIN sources "
         "ON sources.tier = ? AND sources.row_id = wanted.value "
         "ORDER BY row_id, source_tier, source_id",
         (json.dumps(list(ids)), tier),
@@ -82,7 +86,7 @@ def dependants(
 ) -> list[tuple[int, int, int]]:
     """Return ``(source_id, tier, row_id)`` of the rows that rest on these."""
     return connection.execute(
-        "SELECT source_id, sources.tier, row_id FROM json_each(?) AS wanted JOIN sources "
+        "SELECT source_id, sources.tier, row_id FROM json_each(?) AS wanted CROSS JOIN sources "
         "ON sources.source_tier = ? AND sources.source_id = wanted.value "
         "ORDER BY source_id, sources.tier, row_id",
         (json.dumps(list(ids)), tier),
