@@ -355,7 +355,7 @@ class Writer:
                         "a backup, what is written now would be lost"
                     )
                 self._pool.writer()
-                self._guard.remember()
+                shared.settle()
             if not self._guard.holds_deleted():
                 break
         self.guard_trips += 1
