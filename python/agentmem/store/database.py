@@ -415,9 +415,9 @@ class _Reading:
         traceback: TracebackType | None,
     ) -> None:
         slot = self._slot
-        if slot is None:
-            return
         database = self._database
+        if slot is None or os.getpid() != database._pid:  # noqa: SLF001
+            return
         pool = database._pool  # noqa: SLF001
         if slot.depth == 1 and slot.connection is not None:
             try:
