@@ -14,31 +14,7 @@ from pathlib import Path
 import pytest
 from recovery_model import acknowledged, check, start
 
-SHIM = Path(__file__).with_name("powercut_shim.c")
 SECTOR = 512
-
-
-@pytest.fixture(scope="session")
-def shim(tmp_path_factory):
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no C compiler here, so no power cuts are simulated")
-    target = tmp_path_factory.mktemp("shim") / "powercut.so"
-    command = [
-        compiler,
-        "-O1",
-        "-Wall",
-        "-Wno-format-truncation",
-        "-shared",
-        "-fPIC",
-        SHIM,
-        "-o",
-        target,
-        "-ldl",
-        "-lpthread",
-    ]
-    subprocess.run(command, check=True)
-    return target
 
 
 @pytest.fixture
@@ -66,14 +42,14 @@ def tear(kept, current, rng):
     return bytes(image)
 
 
-def cut(shim, scratch, durability, at, rng, *, is_torn):
+def cut(cut_shim, scratch, durability, at, rng, *, is_torn):
     """Return (acknowledged, lost, wrong) of one worker whose power was cut at event ``at``."""
     root, kept, after = (scratch / name for name in ("root", "kept", "after"))
     for folder in (root, kept, after):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(mode=0o700)
     environment = os.environ | {
-        "LD_PRELOAD": str(shim),
+        "LD_PRELOAD": str(cut_shim),
         "CUT_ROOT": str(root),
         "CUT_IMAGE": str(kept),
         "CUT_AT": str(at),
@@ -94,11 +70,11 @@ def cut(shim, scratch, durability, at, rng, *, is_torn):
     return len(rows), lost, wrong
 
 
-def cuts(shim, scratch, durability, count, rng):
+def cuts(cut_shim, scratch, durability, count, rng):
     lossy = wrong_runs = acknowledged_rows = 0
     for number in range(count):
         at = rng.randrange(15, 1500)
-        rows, lost, wrong = cut(shim, scratch, durability, at, rng, is_torn=number % 2 == 1)
+        rows, lost, wrong = cut(cut_shim, scratch, durability, at, rng, is_torn=number % 2 == 1)
         acknowledged_rows += rows
         lossy += bool(lost)
         # What "normal" loses it may also show as fewer changes; rules inside the file still hold.
@@ -109,14 +85,14 @@ def cuts(shim, scratch, durability, count, rng):
 
 
 @pytest.mark.timeout(600)
-def test_power_cuts(shim, scratch, request):
+def test_power_cuts(cut_shim, scratch, request):
     is_long = request.config.getoption("--long")
     rng = random.Random(11)
-    assert cuts(shim, scratch, "full", 100 if is_long else 40, rng) == 0
-    assert cuts(shim, scratch, "normal", 20 if is_long else 10, rng) > 0
+    assert cuts(cut_shim, scratch, "full", 100 if is_long else 40, rng) == 0
+    assert cuts(cut_shim, scratch, "normal", 20 if is_long else 10, rng) > 0
 
 
-def test_one_sync_a_commit(shim, scratch):
+def test_one_sync_a_commit(cut_shim, scratch):
     root = scratch / "root"
     root.mkdir()
     log = scratch / "syncs"
@@ -142,7 +118,7 @@ for _ in range(4000):
 print(len(log.read_text().splitlines()), database._checkpointer.runs, os.path.getsize(str(database.path) + "-wal"))
 """
     environment = os.environ | {
-        "LD_PRELOAD": str(shim),
+        "LD_PRELOAD": str(cut_shim),
         "CUT_ROOT": str(root),
         "CUT_LOG": str(log),
     }
