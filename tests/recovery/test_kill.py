@@ -12,6 +12,7 @@ def run(tmp_path, kills, seed):
     rng = random.Random(seed)
     rows = {}
     folder = tmp_path / "store"
+    in_flight = 0
     slowest = 0.0
     writes = 0
     for number in range(kills):
@@ -19,7 +20,9 @@ def run(tmp_path, kills, seed):
         if number % 4 == 0:
             folder = tmp_path / f"store{number}"
             rows = {}
+            in_flight = 0
         threads = rng.choice((1, 4))
+        in_flight += threads
         child = start(folder, "full", rng.randrange(10**9), 10**9, threads)
         if rng.random() < 0.8:
             child.stdout.readline()
@@ -31,7 +34,7 @@ def run(tmp_path, kills, seed):
         writes += len(lines)
         rows |= acknowledged(line for line in lines if line.endswith("\n"))
         begun = time.perf_counter()
-        lost, wrong = check(folder, rows, in_flight=(threads + 1) * (number % 4 + 1))
+        lost, wrong = check(folder, rows, in_flight=in_flight)
         slowest = max(slowest, time.perf_counter() - begun)
         assert not lost, f"seed {seed}, kill {number}"
         assert not wrong, f"seed {seed}, kill {number}"
