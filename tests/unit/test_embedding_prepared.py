@@ -28,6 +28,11 @@ def filled(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def derived():
+    return prepared.derive_model()
+
+
 @pytest.fixture
 def cache(filled, tmp_path, monkeypatch):
     folder = tmp_path / "cache"
@@ -51,14 +56,15 @@ def test_a_prepared_folder_is_used_as_it_is(cache, monkeypatch):
     assert path.suffix == ".onnx"
     assert prepare_model() == path
     assert OnnxEmbedder().embed(["hello there"]).shape == (1, 384)
-    assert sorted(entry.suffix for entry in cache.iterdir()) == [".json", ".onnx"]
+    assert sorted(entry.suffix for entry in cache.iterdir()) == [".data", ".json", ".onnx"]
 
 
 def test_the_manifest_says_what_was_made(cache):
-    _, found = manifest(cache)
+    path, found = manifest(cache)
     assert found["self_test_cosine"] >= 0.99
     assert found["source_sha256"].startswith("8199be6f")
-    assert (cache / found["model"]).stat().st_size == found["size_bytes"]
+    for suffix, summary in found["files"].items():
+        assert model_file(path, suffix).stat().st_size == summary["size_bytes"]
 
 
 def test_a_prepared_folder_is_enough_without_the_weights(cache, monkeypatch):
@@ -70,52 +76,83 @@ def test_a_prepared_folder_is_enough_without_the_weights(cache, monkeypatch):
     assert not (cache / "empty").exists()
 
 
-def cut(path, found):
-    model = path.parent / found["model"]
+def model_file(path, suffix):
+    (found,) = path.parent.glob(f"*{suffix}")
+    return found
+
+
+def cut(path):
+    model = model_file(path, ".data")
     model.write_bytes(model.read_bytes()[:-1000])
 
 
-def flip(path, found):
-    model = path.parent / found["model"]
+def flip(path):
+    model = model_file(path, ".data")
     content = bytearray(model.read_bytes())
     content[len(content) // 2] ^= 1
     model.write_bytes(content)
 
 
-def empty(path, found):
-    (path.parent / found["model"]).write_bytes(b"")
+def flip_graph(path):
+    model = model_file(path, ".onnx")
+    content = bytearray(model.read_bytes())
+    content[-100] ^= 1
+    model.write_bytes(content)
 
 
-def lose(path, found):
-    (path.parent / found["model"]).unlink()
+def empty(path):
+    model_file(path, ".onnx").write_bytes(b"")
 
 
-def garble_manifest(path, _found):
+def lose(path):
+    model_file(path, ".data").unlink()
+
+
+def garble_manifest(path):
     path.write_bytes(b"\xff{not json")
 
 
-def list_manifest(path, _found):
+def list_manifest(path):
     path.write_text("[]")
 
 
-def point_elsewhere(path, found):
-    elsewhere = path.parent.parent / "other.onnx"
-    shutil.copy(path.parent / found["model"], elsewhere)
-    path.write_text(json.dumps({**found, "model": "../other.onnx"}))
+def short_manifest(path):
+    found = json.loads(path.read_text())
+    del found["files"][".data"]
+    path.write_text(json.dumps(found))
+
+
+def point_elsewhere(path):
+    found = json.loads(path.read_text())
+    for suffix in (".onnx", ".data"):
+        name = model_file(path, suffix)
+        shutil.copy(name, path.parent.parent / f"x{suffix}")
+    path.write_text(json.dumps({**found, "sha256": "/../../x"}))
 
 
 @pytest.mark.parametrize(
-    "damage", [cut, flip, empty, lose, garble_manifest, list_manifest, point_elsewhere]
+    "damage",
+    [
+        cut,
+        flip,
+        flip_graph,
+        empty,
+        lose,
+        garble_manifest,
+        list_manifest,
+        short_manifest,
+        point_elsewhere,
+    ],
 )
-def test_damage_is_noticed_and_the_graph_is_made_again(cache, monkeypatch, damage):
-    path, found = manifest(cache)
-    whole = (cache / found["model"]).read_bytes()
-    damage(path, found)
+def test_damage_is_noticed_and_the_graph_is_made_again(cache, derived, monkeypatch, damage):
+    path, _ = manifest(cache)
+    before = prepared.find_prepared(cache)
+    contents = {entry.name: entry.read_bytes() for entry in cache.iterdir()}
+    damage(path)
     assert prepared.find_prepared(cache) is None
-    monkeypatch.setattr(prepared, "derive_model", lambda: (whole, 0.995))
-    made = prepare_model(cache)
-    assert made.read_bytes() == whole
-    assert prepared.find_prepared(cache) == made
+    monkeypatch.setattr(prepared, "derive_model", lambda: derived)
+    assert prepare_model(cache) == before == prepared.find_prepared(cache)
+    assert {entry.name: entry.read_bytes() for entry in cache.iterdir()} == contents
 
 
 def test_a_failed_self_test_publishes_nothing(tmp_path, monkeypatch):
@@ -130,8 +167,7 @@ def test_where_int8_fails_uint8_is_taken(filled, monkeypatch):
     monkeypatch.setattr(prepared, "_agreement", lambda *_: next(answers))
     content, cosine = prepared.derive_model()
     assert cosine == 0.995
-    path, found = manifest(filled)
-    signed = ModelSession(path.parent / found["model"], pooling="mean", name="int8")
+    signed = ModelSession(prepared.find_prepared(filled), pooling="mean", name="int8")
     unsigned = ModelSession(content, pooling="mean", name="uint8")
     tokenizer = packaged_tokenizer()
     for text in ("where do we deploy?", "WARN disk usage at 91 %"):
@@ -167,10 +203,10 @@ def test_foreign_weights_are_refused(tmp_path, monkeypatch):
     assert not (tmp_path / "cache").exists()
 
 
-def test_an_unwritable_cache_is_said_and_gives_the_same_vectors(filled, tmp_path, monkeypatch):
-    path, found = manifest(filled)
-    whole = (path.parent / found["model"]).read_bytes()
-    monkeypatch.setattr(prepared, "derive_model", lambda: (whole, 0.995))
+def test_an_unwritable_cache_is_said_and_gives_the_same_vectors(
+    filled, derived, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(prepared, "derive_model", lambda: derived)
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
     monkeypatch.setenv("AGENTMEM_CACHE", str(blocked / "cache"))
@@ -206,13 +242,13 @@ def test_processes_that_prepare_one_folder_at_once_all_succeed(tmp_path):
             stderr=subprocess.PIPE,
             text=True,
         )
-        for _ in range(3)
+        for _ in range(2)
     ]
     outputs = [process.communicate(timeout=200) for process in running]
-    assert [process.returncode for process in running] == [0, 0, 0], outputs
+    assert [process.returncode for process in running] == [0, 0], outputs
     assert len({out.strip() for out, _ in outputs}) == 1
     assert prepared.find_prepared(folder) == Path(outputs[0][0].strip())
-    assert sorted(entry.suffix for entry in folder.iterdir()) == [".json", ".onnx"]
+    assert sorted(entry.suffix for entry in folder.iterdir()) == [".data", ".json", ".onnx"]
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
