@@ -29,6 +29,22 @@ CALIBRATION_TEXTS: Final = (
     "She said she would call back after lunch, but she never did.",
     "Never send e-mails without asking me first!!!",
     "ok",
+    "stop",
+    "Great!",
+    "hello",
+    "maybe",
+    "Berlin",
+    "sounds good",
+    "?",
+    "coffee",
+    "works",
+    "7",
+    "haha",
+    "omg",
+    "winter",
+    "please",
+    "never",
+    "fixed",
     "yes, go ahead",
     "thanks :)",
     "Bob's phone number is +49 30 1234567, and his dog is called Pixel.",
@@ -49,12 +65,13 @@ CALIBRATION_TEXTS: Final = (
     "🎉 shipped v2.0 🚀 with dark mode",
     "README.md src/main.rs Cargo.toml tests/golden/simple.mmd .github/workflows/ci.yml",
     (
-        "The meeting began with a review of the open issues. The first one, about slow start-up, was "
-        "traced to an import of a plotting library that nobody used any more; it was removed, and the "
-        "command line now starts in a tenth of the time. The second one was harder: two workers wrote "
-        "to one file, and under load a line was lost now and then. We agreed to give each worker a "
-        "file of its own and to merge them at the end of the day. The third was left for next week, "
-        "because the person who knows the parser best was ill. Afterwards there was cake, since "
+        "The meeting began with a review of the open issues. The first one, about slow start-up, "
+        "was traced to an import of a plotting library that nobody used any more; it was removed, "
+        "and the command line now starts in a tenth of the time. The second one was harder: two "
+        "workers wrote to one file, and under load a line was lost now and then. We agreed to give "
+        "each worker a file of its own and to merge them at the end of the day. The third was left "
+        "for next week, because the person who knows the parser best was ill. Afterwards there "
+        "was cake, since "
         "the project had turned five years old on the same day, and somebody had remembered."
     ),
 )
@@ -77,8 +94,9 @@ SELF_TEST_TEXTS: Final = (
     'curl -sS -X POST localhost:8080/api/v1/jobs -d \'{"kind": "export"}\'',
     "She plays the cello in an amateur orchestra and practises every evening.",
     (
-        "After the outage the team wrote down what had happened hour by hour. A certificate had run "
-        "out, the alarm for it had gone to a mailbox that nobody read, and the first restart made "
+        "After the outage the team wrote down what had happened hour by hour. A certificate had "
+        "run out, the alarm for it had gone to a mailbox that nobody read, and the first restart "
+        "made "
         "things worse because every client connected at once. Three changes followed: certificates "
         "are renewed by a job that pages a person when it fails, clients wait a random time before "
         "they connect again, and the mailbox was closed."

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agentmem.embedding.weights import HEADS, NDIM, Layer, Weights
+from agentmem.embedding.minilm import HEADS, NDIM
+from agentmem.embedding.weights import Layer, Weights
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ALPHA", "WeightType", "fast_graph", "float_graph"]
 
-#: Share of the range that moves from activations to weights. Measured: the cosine to the packaged
-#: graph is 0.993 on average at 0.5, 0.998 at 0.7 and at 0.85, and 0.994 without smoothing.
+#: Share of the range that moves from activations to weights. Measured cosine to the packaged graph,
+#: mean over 150 docstrings: 0.994 without smoothing, 0.997 at 0.6, 0.998 at 0.7. At 0.8 a short
+#: Chinese sentence falls to 0.965.
 ALPHA: Final = 0.7
 WeightType = Literal["int8", "uint8"]
 
@@ -40,7 +42,7 @@ _LEVELS: Final = 127
 
 
 def float_graph(weights: Weights) -> bytes:
-    """Return the float32 graph; besides ``pooled`` it gives the input of each matrix by its name."""
+    """Return the float32 graph; besides ``pooled`` it gives the input of each matrix."""
     graph = _Graph()
     _encoder(graph, weights, _FloatProducts(graph))
     return graph.model([*graph.sites, "pooled"])
@@ -184,7 +186,7 @@ class _QuantisedProducts:
 
 
 def _factors(peaks: Floats, matrix: Floats) -> Floats:
-    """Return the smoothing factor of each channel, shape ``(inputs,)``; their geometric mean is 1."""
+    """Return each channel's smoothing factor, shape ``(inputs,)``; the geometric mean is 1."""
     import numpy as np
 
     rows = np.abs(matrix).max(axis=1)

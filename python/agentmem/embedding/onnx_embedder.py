@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from agentmem.embedding.minilm import NDIM, POSITIONS, RECIPE, SOURCE_SHA256, TOKENIZER_ID
 from agentmem.embedding.query_cache import QueryCache
 from agentmem.embedding.session import POOLINGS, ModelSession
 from agentmem.embedding.text import (
@@ -23,13 +23,13 @@ from agentmem.embedding.text import (
     clean,
     windows,
 )
-from agentmem.embedding.tokenizer import TOKENIZER_ID, TextTokenizer
-from agentmem.embedding.weights import NDIM, SOURCE_SHA256
 from agentmem.errors import EmbeddingError, InvalidInputError, ModelNotFoundError
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from agentmem.embedding.tokenizer import TextTokenizer
 
     Floats = npt.NDArray[np.float32]
 
@@ -38,16 +38,17 @@ __all__ = ["OnnxEmbedder"]
 _MODEL: Final = "model.onnx"
 _TOKENIZER: Final = "tokenizer.json"
 _FEWEST_TOKENS: Final = 16
-_PACKAGED_POSITIONS: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """A session and its tokenizer, and the process that made them."""
+    """A session, its tokenizer and the ids of the prefixes, and the process that made them."""
 
     process: int
     session: ModelSession
     tokenizer: TextTokenizer
+    query_prefix: list[int]
+    text_prefix: list[int]
 
 
 class _LoadLock:
@@ -105,7 +106,7 @@ class OnnxEmbedder:
         text_prefix: str = "",
         cache_size: int = 1024,
     ) -> None:
-        most = _PACKAGED_POSITIONS if path is None else None
+        most = POSITIONS if path is None else None
         if max_tokens < _FEWEST_TOKENS or (most is not None and max_tokens > most):
             allowed = f"at least {_FEWEST_TOKENS}" + (f" and at most {most}" if most else "")
             raise InvalidInputError(f"max_tokens must be {allowed}, {max_tokens} was given")
@@ -141,6 +142,8 @@ class OnnxEmbedder:
         if self._id is None:
             options = [self._pooling, str(self._max_tokens)]
             if self._query_prefix or self._text_prefix:
+                import hashlib
+
                 prefixes = repr((self._query_prefix, self._text_prefix)).encode()
                 options.append(hashlib.sha256(prefixes).hexdigest()[:8])
             self._id = "-".join([self._model_name(), *options])
@@ -235,11 +238,11 @@ class OnnxEmbedder:
 
     def _embed_query(self, query: str) -> Floats | None:
         loaded = self._load()
-        tokenizer = loaded.tokenizer
-        if not tokenizer.has_content(tokenizer.ids(clean(query))):
+        prefix = loaded.query_prefix
+        ids = loaded.tokenizer.ids(clean(query))[: self._room(loaded, prefix)]
+        if not loaded.tokenizer.has_content(ids):
             return None
-        ids = tokenizer.ids(self._query_prefix + clean(query))
-        vector = loaded.session.vector(tokenizer.wrap(ids[: self._max_tokens - tokenizer.added]))
+        vector = loaded.session.vector(loaded.tokenizer.wrap([*prefix, *ids]))
         vector.flags.writeable = False
         return vector
 
@@ -247,20 +250,25 @@ class OnnxEmbedder:
         import numpy as np
 
         loaded = self._load()
-        vectors = [loaded.session.vector(ids) for ids in self._chunk_ids(loaded.tokenizer, text)]
+        vectors = [loaded.session.vector(ids) for ids in self._chunk_ids(loaded, text)]
         if not vectors:
             return np.empty((0, self.ndim), dtype=np.float32)
         return np.stack(vectors)
 
-    def _chunk_ids(self, tokenizer: TextTokenizer, text: str) -> Iterator[list[int]]:
-        """Give the ids of each chunk that holds something the model knows."""
-        prefix = tokenizer.ids(self._text_prefix) if self._text_prefix else []
-        window = min(WINDOW, self._max_tokens - tokenizer.added - len(prefix))
-        if window < 1:
+    def _room(self, loaded: _Loaded, prefix: list[int]) -> int:
+        """Return how many tokens fit beside a prefix and the special tokens."""
+        room = self._max_tokens - loaded.tokenizer.added - len(prefix)
+        if room < 1:
             raise InvalidInputError(
-                f"max_tokens = {self._max_tokens} leaves no room beside a text_prefix of "
-                f"{len(prefix)} tokens"
+                f"max_tokens = {self._max_tokens} leaves no room beside a prefix of "
+                f"{len(prefix)} tokens; raise it, or shorten the prefix"
             )
+        return room
+
+    def _chunk_ids(self, loaded: _Loaded, text: str) -> Iterator[list[int]]:
+        """Give the ids of each chunk that holds something the model knows."""
+        tokenizer, prefix = loaded.tokenizer, loaded.text_prefix
+        window = min(WINDOW, self._room(loaded, prefix))
         overlap = min(OVERLAP, window // 10)
         most = window + (MAX_CHUNKS - 1) * (window - overlap)
         cut = FIRST_CUT
@@ -297,22 +305,26 @@ class OnnxEmbedder:
             from agentmem.embedding.prepared import load_fast_graph
 
             session = ModelSession(load_fast_graph(), pooling="mean", name="all-MiniLM-L6-v2")
-            return _Loaded(process, session, packaged_tokenizer())
-        path = self._folder / _MODEL
-        if not path.is_file():
-            raise ModelNotFoundError(f"{path} is missing; it was there when the embedder was made")
-        tokenizer = file_tokenizer(self._folder / _TOKENIZER)
-        session = ModelSession(path, pooling=self._pooling, name=str(path))
-        return _Loaded(process, session, tokenizer)
+            tokenizer = packaged_tokenizer()
+        else:
+            path = self._folder / _MODEL
+            if not path.is_file():
+                raise ModelNotFoundError(f"{path} is missing; it was there before")
+            tokenizer = file_tokenizer(self._folder / _TOKENIZER)
+            session = ModelSession(path, pooling=self._pooling, name=str(path))
+        # Tokenizers attach a space to the word after it, so the prefix is taken without its last.
+        query_prefix = tokenizer.ids(self._query_prefix.rstrip())
+        text_prefix = tokenizer.ids(self._text_prefix.rstrip())
+        return _Loaded(process, session, tokenizer, query_prefix, text_prefix)
 
     def _model_name(self) -> str:
         if self._folder is None:
-            from agentmem.embedding.prepared import RECIPE
-
             return f"all-minilm-l6-v2-{SOURCE_SHA256[:12]}-r{RECIPE}-{TOKENIZER_ID}"
+        import hashlib
+
         digest = hashlib.sha256()
         # Weights over 2 GB lie in files beside the model whose names begin like its own.
-        files = sorted(self._folder.glob(f"{_MODEL}*")) + [self._folder / _TOKENIZER]
+        files = [*sorted(self._folder.glob(f"{_MODEL}*")), self._folder / _TOKENIZER]
         for file in files:
             try:
                 with file.open("rb") as content:
@@ -328,4 +340,5 @@ def _mean_direction(chunks: Floats) -> Floats:
     mean = chunks.mean(axis=0)
     length = np.sqrt(np.dot(mean, mean))
     # Chunks that cancel out have no common direction; the beginning of the text stands for it.
-    return chunks[0] if length == 0 else mean / length
+    direction: Floats = chunks[0] if length == 0 else mean / length
+    return direction

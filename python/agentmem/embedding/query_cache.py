@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
@@ -43,10 +44,9 @@ class QueryCache:
             KeyError: Nothing was, or it has gone.
         """
         entry = self._entries[query]
-        try:
+        # Another thread may have evicted it just now; the entry is still right.
+        with contextlib.suppress(KeyError):
             self._entries.move_to_end(query)
-        except KeyError:  # evicted by another thread just now; the entry is still right
-            pass
         return entry
 
     def put(self, query: str, vector: npt.NDArray[np.float32] | None) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
-from typing import overload
+from typing import TypeGuard, overload
 
 from agentmem.embedding.onnx_embedder import OnnxEmbedder
 from agentmem.errors import EmbeddingError, InvalidInputError
@@ -17,6 +18,18 @@ __all__ = ["resolve_embedder"]
 def _packaged() -> OnnxEmbedder:
     """Return the packaged model's embedder; all memories of a process share its session."""
     return OnnxEmbedder()
+
+
+def _is_embedder(spec: object) -> TypeGuard[Embedder]:
+    """Say whether an object has the parts of an Embedder, without reading its properties.
+
+    Reading ``ndim`` may load a model, and ``isinstance`` with a protocol reads it on Python 3.11.
+    """
+    missing = object()
+    parts = ("id", "ndim", "embed")
+    return not isinstance(spec, type) and all(
+        inspect.getattr_static(spec, part, missing) is not missing for part in parts
+    )
 
 
 @overload
@@ -50,7 +63,7 @@ def resolve_embedder(
         )
     if isinstance(spec, (str, os.PathLike)):
         return OnnxEmbedder(spec)
-    if isinstance(spec, Embedder):
+    if _is_embedder(spec):
         return spec
     raise InvalidInputError(
         "embedder must be None, a model folder, GivenEmbeddings or an object with id, ndim and "

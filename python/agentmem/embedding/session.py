@@ -43,10 +43,11 @@ class ModelSession:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
-        # The arena keeps a block for each length it has seen: memory would rise for hundreds of runs.
+        # The arena keeps blocks of each length it has seen: memory would rise for long.
         options.enable_cpu_mem_arena = False
         options.enable_mem_pattern = False
-        options.log_severity_level = 3
+        # What fails is raised; the library would print it to the host's stderr as well.
+        options.log_severity_level = 4
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
             self._session = onnxruntime.InferenceSession(
@@ -92,8 +93,9 @@ class ModelSession:
                 f"{self._name} failed on {len(ids)} tokens: {error}; "
                 "if the model has fewer positions, pass a smaller max_tokens"
             ) from error
-        pooled = self._pool(output, len(ids))
-        length = float(np.sqrt(np.dot(pooled, pooled)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            pooled = self._pool(output, len(ids))
+            length = float(np.sqrt(np.dot(pooled, pooled)))
         if not (np.isfinite(length) and length > 0.0):
             raise EmbeddingError(f"{self._name} gave a vector of length {length}")
         unit: npt.NDArray[np.float32] = pooled / np.float32(length)
@@ -102,14 +104,16 @@ class ModelSession:
     def _pool(self, output: Any, tokens: int) -> npt.NDArray[np.float32]:
         import numpy as np
 
-        shape = getattr(output, "shape", None)
+        # A model may also give a list or a map, which have neither.
+        shape: tuple[int, ...] = getattr(output, "shape", ())
         kind = getattr(getattr(output, "dtype", None), "kind", None)
-        if shape is not None and kind == "f" and 0 not in shape and shape[0] == 1:
+        if kind == "f" and shape[:1] == (1,) and 0 not in shape:
             if len(shape) == _RANK_POOLED:
                 return np.asarray(output[0], dtype=np.float32)
             if len(shape) == _RANK_TOKENS and shape[1] == tokens:
                 rows = np.asarray(output[0], dtype=np.float32)
-                return rows[0] if self._pooling == "cls" else rows.mean(axis=0)
+                mean: npt.NDArray[np.float32] = rows.mean(axis=0)
+                return rows[0] if self._pooling == "cls" else mean
         raise EmbeddingError(
             f"{self._name} gave the output {self._output!r} of shape {shape} and kind {kind!r}; "
             f"floats of shape (1, {tokens}, ndim) or (1, ndim) are needed"

@@ -43,7 +43,8 @@ def check_texts(texts: Sequence[str]) -> list[str]:
     """
     if isinstance(texts, (str, bytes)):
         raise InvalidInputError(
-            f"texts must be a sequence of str, a bare {type(texts).__name__} was given; wrap it in a list"
+            f"texts must be a sequence of str, a bare {type(texts).__name__} was given; "
+            "wrap it in a list"
         )
     checked = list(texts)
     for place, text in enumerate(checked):
@@ -85,8 +86,8 @@ def windows(
     """
     if tokens <= 0:
         return []
-    if tokens <= window:
-        return [(0, tokens)]
+    if tokens <= window or limit == 1:
+        return [(0, min(tokens, window))]
     step = window - overlap
     covered = min(tokens, window + (limit - 1) * step)
     count = -(-(covered - overlap) // step)

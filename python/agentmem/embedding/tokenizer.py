@@ -14,11 +14,9 @@ from agentmem.errors import EmbeddingError, ModelNotFoundError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["TOKENIZER_ID", "VOCABULARY", "TextTokenizer", "file_tokenizer", "packaged_tokenizer"]
+__all__ = ["VOCABULARY", "TextTokenizer", "file_tokenizer", "packaged_tokenizer"]
 
 VOCABULARY: Final = Path(__file__).parent / "data" / "vocab.txt"
-#: Changes whenever the packaged tokenizer would give other ids for some text.
-TOKENIZER_ID: Final = "wordpiece1"
 
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _UNKNOWN = ("[UNK]", "<unk>", "<UNK>")
@@ -84,7 +82,7 @@ def packaged_tokenizer() -> TextTokenizer:
     if not VOCABULARY.is_file():
         raise ModelNotFoundError(f"{VOCABULARY} is missing; install agentmem again")
     model = models.WordPiece.from_file(
-        str(VOCABULARY), unk_token="[UNK]", max_input_chars_per_word=100
+        str(VOCABULARY), unk_token=_UNKNOWN[0], max_input_chars_per_word=100
     )
     tokenizer = Tokenizer(model)
     tokenizer.add_special_tokens([AddedToken(token, special=True) for token in _SPECIAL])

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agentmem.embedding.minilm import SOURCE_SHA256
 from agentmem.errors import EmbeddingError, ModelNotFoundError
 
 if TYPE_CHECKING:
@@ -20,12 +21,8 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float32]
 
-__all__ = ["HEADS", "NDIM", "SOURCE_SHA256", "Layer", "Weights", "packaged_model", "read_weights"]
+__all__ = ["Layer", "Weights", "packaged_model", "read_weights"]
 
-#: sha256 of the packaged model.onnx; the embedder id and the recipe hold for this file alone.
-SOURCE_SHA256: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-NDIM: Final = 384
-HEADS: Final = 12
 _LAYERS: Final = 6
 
 

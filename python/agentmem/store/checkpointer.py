@@ -18,6 +18,8 @@ __all__ = ["Checkpointer"]
 # 4,000 pages are 16 MB: some 700 small commits share the two syncs of a checkpoint.
 _PAGES: Final = 4_000
 _PAGES_MORE: Final = 1_000
+# A longer WAL grows faster than it is copied: now the writers wait, and it stays below 64 MB.
+_PAGES_UNLOCKED: Final = 8_000
 # While readers keep the WAL from being reused, look again this often.
 _RETRY_S: Final = 0.25
 _LOCK_TIMEOUT_S: Final = 1.0
@@ -40,6 +42,7 @@ class Checkpointer:
         self._writer = weakref.ref(writer)
         self._slot = pool.new_slot(pool.open_writer)
         self._due_pages = _PAGES
+        self._pages = 0
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -49,6 +52,7 @@ class Checkpointer:
 
     def on_commit(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
         """Note the WAL's length after a commit; the hook of every write connection."""
+        self._pages = pages
         if pages <= _PAGES:
             self._due_pages = _PAGES
         elif pages > self._due_pages:
@@ -80,7 +84,8 @@ class Checkpointer:
         if writer is None:
             return True
         try:
-            self._passive()
+            if self._pages <= _PAGES_UNLOCKED:
+                self._passive()
             pages, copied = writer.exclusive(lambda _: self._passive(), timeout_s=_LOCK_TIMEOUT_S)
         except (AgentMemError, apsw.Error, OSError) as error:
             self.last_error = str(error)

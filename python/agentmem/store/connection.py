@@ -26,12 +26,13 @@ from agentmem.errors import (
 
 __all__ = [
     "APPLICATION_ID",
+    "HEADER_BYTES",
     "Durability",
     "check_sqlite_version",
     "is_damaging",
-    "open_probe",
     "open_reader",
     "open_writer",
+    "read_header",
     "translate",
     "translated",
 ]
@@ -43,6 +44,8 @@ APPLICATION_ID: Final = 0x616D656D
 
 # Versions 3.7.0 to 3.51.2 can lose acknowledged WAL writes when a checkpoint and a WAL reset meet.
 OLDEST_SQLITE: Final = (3, 51, 3)
+
+HEADER_BYTES: Final = 100
 
 _SYNCHRONOUS: Final = {"full": "FULL", "normal": "NORMAL"}
 _CACHED_STATEMENTS: Final = 256
@@ -93,17 +96,28 @@ def open_reader(path: Path, *, busy_ms: int, read_only: bool = False) -> apsw.Co
         wal = path.with_name(path.name + "-wal")
         if wal.exists() and wal.stat().st_size > 0:
             raise
-        connection = open_probe(path)
+        connection = _open_immutable(path)
         _settle(connection)
     return connection
 
 
-def open_probe(path: Path) -> apsw.Connection:
-    """Return a connection that reads the main file alone: no lock, no WAL, nothing created.
+def read_header(path: Path) -> bytes:
+    """Return the first 100 bytes of the main file; nothing is locked, recovered or created.
 
-    Unlike a plain ``open`` and ``close`` of the file it keeps the POSIX locks that other
-    connections of this process hold, because SQLite defers the close while they do.
+    Unlike a plain ``open`` and ``close`` of the file this keeps the POSIX locks that other
+    connections of this process hold, because SQLite's own file layer defers the close while they
+    do. What the pager would say of the file is worth nothing before it has read the WAL: after a
+    kill in the middle of a checkpoint the main file alone looks damaged.
     """
+    flags = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_NOFOLLOW
+    file = apsw.VFSFile("", str(path), [flags, 0])
+    try:
+        return file.xRead(HEADER_BYTES, 0)
+    finally:
+        file.xClose()
+
+
+def _open_immutable(path: Path) -> apsw.Connection:
     uri = f"file:{quote(str(path))}?immutable=1"
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_NOFOLLOW
     return apsw.Connection(uri, flags=flags)

@@ -145,7 +145,7 @@ class Database:
             # The first handle of this process, or the files were replaced under an older one.
             with shared.drained():
                 connection = self._pool.writer()
-                shared.guard.remember()
+                shared.settle()
         connection = self._pool.writer()
         last = opening.last_seq(connection)
         if self.counter.value > last:
@@ -377,6 +377,7 @@ class Database:
         if self._lock is not None:
             # Otherwise the child would keep the lock alive after the parent's death.
             self._lock.close()
+        self._pool.shared.hold.give_back()
         return self._pool.leak()
 
 
@@ -414,9 +415,9 @@ class _Reading:
         traceback: TracebackType | None,
     ) -> None:
         slot = self._slot
-        if slot is None:
-            return
         database = self._database
+        if slot is None or os.getpid() != database._pid:  # noqa: SLF001
+            return
         pool = database._pool  # noqa: SLF001
         if slot.depth == 1 and slot.connection is not None:
             try:

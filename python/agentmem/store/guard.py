@@ -38,6 +38,10 @@ class FileGuard:
         """Take the files now at the paths as ours. Call right after opening the connections."""
         self._identity = self._look()
 
+    def forget(self) -> None:
+        """Know no files, as before the first open."""
+        self._identity = None
+
     def changed(self) -> bool:
         """Say whether a path now names another file, or none (about 4 µs)."""
         return self._look() != self._identity

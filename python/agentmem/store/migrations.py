@@ -92,6 +92,8 @@ def migrate(connection: apsw.Connection, *, backup: Path | None, library_version
     if not steps:
         return 0
     if backup is not None:
+        for leftover in backup.parent.glob(f"{backup.name}.*.partial*"):
+            leftover.unlink()
         copy_into(connection, backup, replace=True)
     connection.pragma("foreign_keys", 0)
     try:

@@ -15,7 +15,12 @@ from agentmem.errors import (
     NotAStoreError,
     ReadOnlyStoreError,
 )
-from agentmem.store.connection import APPLICATION_ID, open_probe, open_writer
+from agentmem.store.connection import (
+    APPLICATION_ID,
+    HEADER_BYTES,
+    open_writer,
+    read_header,
+)
 from agentmem.store.migrations import migrate, pending, schema_version, sync_path
 
 __all__ = [
@@ -29,6 +34,9 @@ __all__ = [
 ]
 
 _BUSY_MS: Final = 10_000
+# Source: SQLite's "Database File Format", section "The Database Header".
+_MAGIC: Final = b"SQLite format 3\0"
+_APPLICATION_ID_AT: Final = 68
 _SET_EPOCH: Final = "INSERT OR REPLACE INTO meta (key, value) VALUES ('epoch', ?)"
 
 
@@ -39,13 +47,16 @@ def probe(path: Path) -> None:
         NotAStoreError: It is no SQLite file, or one of another program.
         CorruptStoreError: It is empty.
     """
-    if path.stat().st_size == 0:
+    size_bytes = path.stat().st_size
+    if size_bytes == 0:
         raise CorruptStoreError(f"{path} is empty; restore a backup")
-    connection = open_probe(path)
-    try:
-        application_id = int(connection.pragma("application_id"))
-    finally:
-        connection.close()
+    header = read_header(path) if size_bytes >= HEADER_BYTES else b""
+    if not header.startswith(_MAGIC):
+        raise NotAStoreError(
+            f"{path} is not an SQLite file, or its head is damaged; "
+            "give the folder of an agentmem store, or restore a backup"
+        )
+    application_id = int.from_bytes(header[_APPLICATION_ID_AT : _APPLICATION_ID_AT + 4], "big")
     if application_id != APPLICATION_ID:
         raise NotAStoreError(
             f"{path} is an SQLite file of another program (application id {application_id:#x}); "

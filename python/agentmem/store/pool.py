@@ -19,6 +19,7 @@ import apsw
 from agentmem.errors import ClosedError, StoreBusyError
 from agentmem.store.connection import Durability, open_reader, open_writer
 from agentmem.store.guard import FileGuard
+from agentmem.store.hold import LockHold
 
 __all__ = ["ConnectionPool", "SharedFile", "Slot", "shared_file"]
 
@@ -56,6 +57,7 @@ class SharedFile:
 
     def __init__(self, path: Path) -> None:
         self.guard = FileGuard(path)
+        self.hold = LockHold(path)
         self.pools: weakref.WeakSet[ConnectionPool] = weakref.WeakSet()
 
     @contextmanager
@@ -67,7 +69,21 @@ class SharedFile:
         with ExitStack() as stack:
             for pool in list(self.pools):
                 stack.enter_context(pool.drained())
+            self.hold.give_back()
             yield
+
+    def settle(self) -> None:
+        """Take the files as they are now for ours. Call with a connection open."""
+        self.hold.take()
+        self.guard.remember()
+
+    def leave(self, pool: ConnectionPool) -> None:
+        """Forget a pool that was closed; the last one out gives the locks back."""
+        with _shared_lock:
+            self.pools.discard(pool)
+            if not self.pools:
+                self.hold.give_back()
+                self.guard.forget()
 
 
 _shared_lock = threading.Lock()
@@ -229,7 +245,7 @@ class ConnectionPool:
             self._closed = True
             self._condition.notify_all()
         self._close_connections(wait_s)
-        self.shared.pools.discard(self)
+        self.shared.leave(self)
 
     def _close_connections(self, wait_s: float) -> None:
         own = threading.current_thread()

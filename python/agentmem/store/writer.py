@@ -129,6 +129,10 @@ class Writer:
         self._timeout_s = timeout_s
         self._queue: deque[_Request[Any]] = deque()
         self._mutex = threading.Lock()
+        # The mutex is not fair: a busy writer would keep checkpoints out for ever. Whoever wants it
+        # alone holds the turnstile meanwhile, where new writes queue up.
+        self._turnstile = threading.Lock()
+        self._is_exclusive_wanted = False
         self._leader: int | None = None
         self._has_warned = False
         self._is_closed = False
@@ -143,6 +147,8 @@ class Writer:
             raise StoreError(
                 "a write was started inside another write's operation; use its transaction"
             )
+        if self._is_exclusive_wanted and self._turnstile.acquire(timeout=self._timeout_s):
+            self._turnstile.release()
         request: _Request[T] = _Request(operation)
         self._queue.append(request)
         self._take_mutex(request)
@@ -355,7 +361,7 @@ class Writer:
                         "a backup, what is written now would be lost"
                     )
                 self._pool.writer()
-                self._guard.remember()
+                shared.settle()
             if not self._guard.holds_deleted():
                 break
         self.guard_trips += 1
@@ -383,8 +389,7 @@ class Writer:
         if self._leader == threading.get_ident():
             raise StoreError("this can't run inside a write's operation")
         deadline = time.monotonic() + timeout_s
-        if not self._mutex.acquire(timeout=timeout_s):
-            raise StoreBusyError(f"a write of this process took more than {timeout_s:g} s")
+        self._take_mutex_alone(timeout_s)
         try:
             self._lock.acquire(max(0.0, deadline - time.monotonic()))
             try:
@@ -396,6 +401,18 @@ class Writer:
                 self._lock.release()
         finally:
             self._mutex.release()
+
+    def _take_mutex_alone(self, timeout_s: float) -> None:
+        begun = time.monotonic()
+        if not self._turnstile.acquire(timeout=timeout_s):
+            raise StoreBusyError(f"the store was not free for {timeout_s:g} s")
+        try:
+            self._is_exclusive_wanted = True
+            if not self._mutex.acquire(timeout=max(0.0, begun + timeout_s - time.monotonic())):
+                raise StoreBusyError(f"a write of this process took more than {timeout_s:g} s")
+        finally:
+            self._is_exclusive_wanted = False
+            self._turnstile.release()
 
     def close(self) -> None:
         """Refuse every later write; those that wait get ClosedError."""
