@@ -150,7 +150,7 @@ class SearchIndex:
     def search_many(
         self,
         texts: Sequence[str],
-        vectors: npt.NDArray[np.float32],
+        vectors: Sequence[npt.NDArray[np.float32] | None],
         k: int,
         depth: int,
         **options: Any,
@@ -159,10 +159,10 @@ class SearchIndex:
         if self._database.counter.value > self._native.applied:
             self.catch_up()
         try:
-            return self._native.search_many(list(texts), vectors, k, depth, **options)
+            return self._native.search_many(texts, vectors, k, depth, **options)
         except IndexCorruptError:
             self.rebuild()
-            return self._native.search_many(list(texts), vectors, k, depth, **options)
+            return self._native.search_many(texts, vectors, k, depth, **options)
 
     @contextmanager
     def _publishing(self, *, wait: bool) -> Iterator[bool]:

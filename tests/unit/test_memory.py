@@ -47,7 +47,11 @@ class TestRemember:
         assert hit.bm25_rank == hit.ann_rank == 1
         assert hit.sources == fact.sources
         stored = memory.get(fact.id)
-        assert (stored.attribute, stored.value, stored.trust) == ("target", {"host": "fly"}, Trust.USER)
+        assert (stored.attribute, stored.value, stored.trust) == (
+            "target",
+            {"host": "fly"},
+            Trust.USER,
+        )
 
     def test_every_trace_ends_in_l0(self, memory):
         fact = memory.remember("We use apsw.", embedding=vector(1))
@@ -69,7 +73,9 @@ class TestRemember:
 
     def test_vietnamese_nfc_and_nfd_are_one_text(self, memory):
         first = memory.remember("cà phê sữa đá", embedding=vector(1))
-        second = memory.remember("ca\u0300 phe\u0302 su\u031b\u0303a \u0111a\u0301", embedding=vector(1))
+        second = memory.remember(
+            "ca\u0300 phe\u0302 su\u031b\u0303a \u0111a\u0301", embedding=vector(1)
+        )
         assert (second.status, second.id) == ("duplicate", first.id)
 
     def test_a_duplicate_that_says_more_is_a_new_version(self, memory):
@@ -80,7 +86,10 @@ class TestRemember:
 
     def test_the_same_text_in_another_scope_is_new(self, memory):
         memory.remember("Deploys go to Fly.io.", embedding=vector(1))
-        assert memory.scoped("acme").remember("Deploys go to Fly.io.", embedding=vector(1)).status == "new"
+        assert (
+            memory.scoped("acme").remember("Deploys go to Fly.io.", embedding=vector(1)).status
+            == "new"
+        )
 
     def test_key_is_an_upsert_in_its_scope(self, memory):
         first = memory.remember("theme: dark", key="theme", embedding=vector(1))
@@ -116,9 +125,14 @@ class TestRemember:
             new = memory.remember("The rate is 15 %.", supersedes=old.id, embedding=vector(1))
             now[0] += timedelta(days=10)
             assert [h.id for h in memory.recall("rate", embedding=vector(1))] == [new.id]
-            past = memory.recall("rate", embedding=vector(1), as_of=datetime(2026, 1, 5, tzinfo=UTC))
+            past = memory.recall(
+                "rate", embedding=vector(1), as_of=datetime(2026, 1, 5, tzinfo=UTC)
+            )
             assert [h.id for h in past] == [old.id]
-            assert memory.recall("rate", embedding=vector(1), as_of=datetime(2025, 1, 1, tzinfo=UTC)) == []
+            assert (
+                memory.recall("rate", embedding=vector(1), as_of=datetime(2025, 1, 1, tzinfo=UTC))
+                == []
+            )
             stored = memory.get(old.id)
             assert stored.superseded_by == new.id
             assert not stored.is_current
@@ -127,7 +141,9 @@ class TestRemember:
     def test_a_superseded_fact_cant_be_superseded_again(self, memory):
         old = memory.remember("a", embedding=vector(1))
         memory.remember("b", supersedes=old.id, embedding=vector(1))
-        with pytest.raises(agentmem.InvalidInputError, match=f"{old.id} is superseded already by L1:2"):
+        with pytest.raises(
+            agentmem.InvalidInputError, match=f"{old.id} is superseded already by L1:2"
+        ):
             memory.remember("c", supersedes=old.id, embedding=vector(1))
 
     def test_expired_facts_are_left_out(self, tmp_path):
@@ -249,7 +265,8 @@ class TestBadInput:
             memory.recall("é" * 600_000, embedding=vector(1))
 
     @pytest.mark.parametrize(
-        "text", ["nul \0 inside", "lone \ud800 surrogate", "\u202eRTL", "👩‍👩‍👧", "x" * 10_000_000],
+        "text",
+        ["nul \0 inside", "lone \ud800 surrogate", "\u202eRTL", "👩‍👩‍👧", "x" * 10_000_000],
     )
     def test_any_text_is_a_fact(self, memory, text):
         fact = memory.remember(text, embedding=vector(1))
@@ -443,7 +460,9 @@ class TestTransfer:
             assert other.stats().facts == 0
 
     def test_markdown_is_one_page(self, memory, tmp_path):
-        memory.remember("Deploys go\nto Fly.io.", kind="decision", tags=["ops"], embedding=vector(1))
+        memory.remember(
+            "Deploys go\nto Fly.io.", kind="decision", tags=["ops"], embedding=vector(1)
+        )
         memory.export(tmp_path / "page.md", format="markdown")
         page = (tmp_path / "page.md").read_text()
         assert "### decision" in page
@@ -459,7 +478,9 @@ class TestTransfer:
 class TestFolder:
     def test_reopening_finds_everything(self, tmp_path):
         with Memory(tmp_path / "m", embedder=SPACE) as memory:
-            memory.remember_many([{"text": f"row {n}", "embedding": vector(n)} for n in range(1500)])
+            memory.remember_many(
+                [{"text": f"row {n}", "embedding": vector(n)} for n in range(1500)]
+            )
         for damage in (None, "index", "manifest"):
             if damage == "index":
                 for path in (tmp_path / "m" / "index").rglob("*"):
@@ -480,7 +501,10 @@ class TestFolder:
                 assert stat.S_IMODE(path.stat().st_mode) == wanted, path
 
     def test_two_handles_see_each_other(self, tmp_path):
-        with Memory(tmp_path / "m", embedder=SPACE) as one, Memory(tmp_path / "m", embedder=SPACE) as two:
+        with (
+            Memory(tmp_path / "m", embedder=SPACE) as one,
+            Memory(tmp_path / "m", embedder=SPACE) as two,
+        ):
             one.remember("from one", embedding=vector(1))
             assert two.recall("from one", embedding=vector(1))[0].text == "from one"
             two.forget(two.facts()[0].id)
@@ -527,7 +551,8 @@ class TestReembed:
 
             def embed(self, texts):
                 rows = np.array(
-                    [[text.count(chr(97 + n)) + 0.01 for n in range(26)] for text in texts], np.float32
+                    [[text.count(chr(97 + n)) + 0.01 for n in range(26)] for text in texts],
+                    np.float32,
                 )
                 return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
