@@ -4,5 +4,7 @@
 //! `mermaid` and `redact` stand alone. Only `py` names `PyO3` or numpy, behind the feature `python`.
 
 pub mod error;
+pub mod rrf;
+pub mod text;
 
 pub use error::{Error, Result};
