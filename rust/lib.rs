@@ -3,6 +3,8 @@
 //! Modules call one way: `py -> hybrid -> {snapshot, tail} -> {bm25, ann, rrf, text} -> error`;
 //! `mermaid` and `redact` stand alone. Only `py` names `PyO3` or numpy, behind the feature `python`.
 
+pub mod ann;
+pub mod bits;
 pub mod error;
 pub mod rrf;
 pub mod text;
