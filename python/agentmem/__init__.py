@@ -1,1 +1,144 @@
-"""Local, layered memory for AI agents."""
+"""Local, layered memory for AI agents.
+
+The names below are the whole public surface. They load at first use, so that ``import agentmem``
+costs next to nothing in a process that runs many agents.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agentmem._native import HybridIndex, SearchResult
+    from agentmem.aio import AsyncMemory
+    from agentmem.embedding import OnnxEmbedder, prepare_model
+    from agentmem.errors import (
+        AgentMemError,
+        ClosedError,
+        ConflictError,
+        CorruptStoreError,
+        DimensionError,
+        EmbedderMismatchError,
+        EmbeddingError,
+        ForkedError,
+        IllegalMoveError,
+        IndexBusyError,
+        IndexCorruptError,
+        InvalidInputError,
+        MermaidParseError,
+        ModelNotFoundError,
+        NotAStoreError,
+        NotFoundError,
+        NotOwnerError,
+        ReadOnlyStoreError,
+        SchemaVersionError,
+        SearchIndexError,
+        SkillError,
+        StorageFullError,
+        StoreBusyError,
+        StoreError,
+        ToolLogError,
+    )
+    from agentmem.fusion import fuse
+    from agentmem.memory import Memory
+    from agentmem.models import (
+        Fact,
+        Forgotten,
+        Hit,
+        Imported,
+        Stats,
+        Trace,
+        TraceStep,
+        Trust,
+        Turn,
+        Verification,
+    )
+    from agentmem.protocols import Clock, Embedder, GivenEmbeddings, TokenCounter
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "_native": ("HybridIndex", "SearchResult"),
+    "aio": ("AsyncMemory",),
+    "embedding": ("OnnxEmbedder", "prepare_model"),
+    "errors": (
+        "AgentMemError", "ClosedError", "ConflictError", "CorruptStoreError", "DimensionError",
+        "EmbedderMismatchError", "EmbeddingError", "ForkedError", "IllegalMoveError",
+        "IndexBusyError", "IndexCorruptError", "InvalidInputError", "MermaidParseError",
+        "ModelNotFoundError", "NotAStoreError", "NotFoundError", "NotOwnerError",
+        "ReadOnlyStoreError", "SchemaVersionError", "SearchIndexError", "SkillError",
+        "StorageFullError", "StoreBusyError", "StoreError", "ToolLogError",
+    ),
+    "fusion": ("fuse",),
+    "memory": ("Memory",),
+    "models": (
+        "Fact", "Forgotten", "Hit", "Imported", "Stats", "Trace", "TraceStep", "Trust", "Turn",
+        "Verification",
+    ),
+    "protocols": ("Clock", "Embedder", "GivenEmbeddings", "TokenCounter"),
+}  # fmt: skip
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AgentMemError",
+    "AsyncMemory",
+    "Clock",
+    "ClosedError",
+    "ConflictError",
+    "CorruptStoreError",
+    "DimensionError",
+    "Embedder",
+    "EmbedderMismatchError",
+    "EmbeddingError",
+    "Fact",
+    "Forgotten",
+    "ForkedError",
+    "GivenEmbeddings",
+    "Hit",
+    "HybridIndex",
+    "IllegalMoveError",
+    "Imported",
+    "IndexBusyError",
+    "IndexCorruptError",
+    "InvalidInputError",
+    "Memory",
+    "MermaidParseError",
+    "ModelNotFoundError",
+    "NotAStoreError",
+    "NotFoundError",
+    "NotOwnerError",
+    "OnnxEmbedder",
+    "ReadOnlyStoreError",
+    "SchemaVersionError",
+    "SearchIndexError",
+    "SearchResult",
+    "SkillError",
+    "Stats",
+    "StorageFullError",
+    "StoreBusyError",
+    "StoreError",
+    "TokenCounter",
+    "ToolLogError",
+    "Trace",
+    "TraceStep",
+    "Trust",
+    "Turn",
+    "Verification",
+    "__version__",
+    "fuse",
+    "prepare_model",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'agentmem' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"agentmem.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

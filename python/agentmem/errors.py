@@ -3,7 +3,7 @@
 ::
 
     AgentMemError
-    ├─ InvalidInputError  (+ValueError)      an argument is wrong: which, what was given, what is allowed
+    ├─ InvalidInputError  (+ValueError)      which argument, what was given, what is allowed
     │  └─ DimensionError                     .expected .got
     ├─ MermaidParseError  (+ValueError)      .line .column .reason
     ├─ ToolLogError  (+ValueError)           .file .line
@@ -12,7 +12,7 @@
     ├─ StoreError
     │  ├─ NotFoundError  (+LookupError)
     │  ├─ NotAStoreError                     the folder holds something else
-    │  ├─ CorruptStoreError                  the SQLite file is damaged; nothing is repaired by losing rows
+    │  ├─ CorruptStoreError                  the SQLite file is damaged; it is left as it is
     │  ├─ StorageFullError  (+OSError)       no space; what was acknowledged is still there
     │  ├─ ReadOnlyStoreError
     │  ├─ StoreBusyError                     the write lock was not had within its time

@@ -1,0 +1,99 @@
+"""The same memory for an event loop: every call runs in a thread and never stalls the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine
+from copy import copy
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from agentmem.memory import Memory
+
+__all__ = ["AsyncMemory"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _awaitable(
+    method: Callable[Concatenate[Memory, P], R],
+) -> Callable[Concatenate[AsyncMemory, P], Coroutine[Any, Any, R]]:
+    @wraps(method)
+    async def call(self: AsyncMemory, *args: P.args, **kwargs: P.kwargs) -> R:
+        memory = self.memory
+        return await asyncio.get_running_loop().run_in_executor(
+            self.executor, partial(method, memory, *args, **kwargs)
+        )
+
+    return call
+
+
+class AsyncMemory:
+    """A :class:`~agentmem.memory.Memory` whose methods are awaited.
+
+    Args:
+        path: The folder.
+        max_workers: Threads that may work at once.
+        **options: As for :class:`~agentmem.memory.Memory`.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, max_workers: int = 4, **options: Any
+    ) -> None:
+        self._open: Callable[[], Memory] = partial(Memory, path, **options)
+        self._memory: Memory | None = None
+        self._owns = True
+        self.executor = ThreadPoolExecutor(max_workers, thread_name_prefix="agentmem")
+
+    @property
+    def memory(self) -> Memory:
+        """The memory underneath; it is opened at first need."""
+        if self._memory is None:
+            self._memory = self._open()
+        return self._memory
+
+    async def __aenter__(self) -> Self:
+        if self._memory is None:
+            loop = asyncio.get_running_loop()
+            self._memory = await loop.run_in_executor(self.executor, self._open)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the memory and its threads; a second call does nothing."""
+        if self._owns:
+            if self._memory is not None:
+                loop = asyncio.get_running_loop()
+                await loop.run_in_executor(self.executor, self._memory.close)
+            self.executor.shutdown(wait=False)
+
+    def scoped(self, scope: str) -> AsyncMemory:
+        """Return a handle of the same store, bound to a scope below this one's."""
+        handle = copy(self)
+        handle._memory = self.memory.scoped(scope)  # noqa: SLF001
+        handle._owns = False  # noqa: SLF001
+        return handle
+
+    remember = _awaitable(Memory.remember)
+    remember_many = _awaitable(Memory.remember_many)
+    recall = _awaitable(Memory.recall)
+    recall_many = _awaitable(Memory.recall_many)
+    facts = _awaitable(Memory.facts)
+    get = _awaitable(Memory.get)
+    history = _awaitable(Memory.history)
+    trace = _awaitable(Memory.trace)
+    forget = _awaitable(Memory.forget)
+    purge = _awaitable(Memory.purge)
+    reembed = _awaitable(Memory.reembed)
+    sql = _awaitable(Memory.sql)
+    stats = _awaitable(Memory.stats)
+    verify = _awaitable(Memory.verify)
+    rebuild_index = _awaitable(Memory.rebuild_index)
+    export = _awaitable(Memory.export)
+    import_ = _awaitable(Memory.import_)
+    backup = _awaitable(Memory.backup)

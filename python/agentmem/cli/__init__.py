@@ -1,0 +1,76 @@
+"""The command line: one module a verb, each imported when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+import agentmem
+from agentmem.errors import AgentMemError
+
+__all__ = ["main"]
+
+VERBS = {
+    "init": "Make a memory folder, and the model's fast form.",
+    "remember": "Write facts; '-' reads one a line.",
+    "recall": "Find what fits a question.",
+    "facts": "List the facts.",
+    "show": "Print one row of any tier, with its trace.",
+    "forget": "Remove rows everywhere.",
+    "stats": "Counts and sizes.",
+    "verify": "Check the store and the index.",
+    "export": "Write everything into one file.",
+    "import": "Take in a file of export.",
+    "demo": "Remember thousands of passages of this machine and answer questions.",
+}
+
+
+class _Verbs(click.Group):
+    """Finds a verb's module only when it is needed, so that the command starts quickly."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in VERBS:
+            return None
+        module = importlib.import_module(f"agentmem.cli.{cmd_name.replace('import', 'import_')}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(agentmem.__version__, prog_name="agentmem")
+def _cli() -> None:
+    """Local, layered memory for AI agents. Every command takes --json."""
+
+
+def main() -> None:
+    """Run the command line; exit 0 when it is done, 1 when it failed, 2 when it was misused."""
+    try:
+        _cli(standalone_mode=False)
+    except click.UsageError as error:
+        error.show()
+        sys.exit(2)
+    except click.Abort:
+        click.echo("stopped", err=True)
+        sys.exit(1)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(1)
+    except BrokenPipeError:
+        # The reader of our output went away; that is its right.
+        sys.stderr.close()
+        sys.exit(1)
+    except (AgentMemError, OSError) as error:
+        click.echo(f"agentmem: {error}", err=True)
+        sys.exit(1)

@@ -1,0 +1,26 @@
+"""``agentmem init``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from agentmem.cli.common import emit, open_memory
+
+
+@click.command("init")
+@click.option("-m", "--memory", "path", default="memory", type=click.Path(path_type=Path))
+@click.option("--model", is_flag=True, help="Only derive the model's fast form into the cache.")
+@click.option("--json", "json_output", is_flag=True)
+def command(path: Path, *, model: bool, json_output: bool) -> None:
+    """Make a memory folder; with --model only prepare the embedder, as images want it."""
+    from agentmem.embedding import prepare_model
+
+    if model:
+        place = prepare_model()
+        emit({"model": str(place)}, json_output=json_output, text=lambda: f"model: {place}")
+        return
+    with open_memory(path, create=True) as memory:
+        stats = memory.stats()
+    emit(stats, json_output=json_output, text=lambda: f"{path}: {stats.facts} facts")

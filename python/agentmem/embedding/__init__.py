@@ -1,0 +1,28 @@
+"""Embeddings from files: the packaged all-MiniLM-L6-v2, or a model folder of the host's own.
+
+Importing this loads no model, and neither numpy nor onnxruntime nor tokenizers.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agentmem.embedding.onnx_embedder import OnnxEmbedder
+    from agentmem.embedding.prepared import prepare_model
+    from agentmem.embedding.resolve import resolve_embedder
+
+__all__ = ["OnnxEmbedder", "prepare_model", "resolve_embedder"]
+
+_HOMES = {
+    "OnnxEmbedder": "onnx_embedder",
+    "prepare_model": "prepared",
+    "resolve_embedder": "resolve",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"agentmem.embedding.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

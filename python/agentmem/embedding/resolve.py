@@ -1,0 +1,71 @@
+"""From what a host passes as ``embedder=`` to an embedder."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from typing import TypeGuard, overload
+
+from agentmem.embedding.onnx_embedder import OnnxEmbedder
+from agentmem.errors import EmbeddingError, InvalidInputError
+from agentmem.protocols import Embedder, GivenEmbeddings
+
+__all__ = ["resolve_embedder"]
+
+
+@functools.cache
+def _packaged() -> OnnxEmbedder:
+    """Return the packaged model's embedder; all memories of a process share its session."""
+    return OnnxEmbedder()
+
+
+def _is_embedder(spec: object) -> TypeGuard[Embedder]:
+    """Say whether an object has the parts of an Embedder, without reading its properties.
+
+    Reading ``ndim`` may load a model, and ``isinstance`` with a protocol reads it on Python 3.11.
+    """
+    missing = object()
+    parts = ("id", "ndim", "embed")
+    return not isinstance(spec, type) and all(
+        inspect.getattr_static(spec, part, missing) is not missing for part in parts
+    )
+
+
+@overload
+def resolve_embedder(spec: str | os.PathLike[str] | None) -> OnnxEmbedder: ...
+@overload
+def resolve_embedder(spec: GivenEmbeddings) -> GivenEmbeddings: ...
+@overload
+def resolve_embedder(spec: Embedder) -> Embedder: ...
+def resolve_embedder(
+    spec: Embedder | GivenEmbeddings | str | os.PathLike[str] | None,
+) -> Embedder | GivenEmbeddings:
+    """Return the embedder that is meant; no model is loaded yet.
+
+    Args:
+        spec: None for the packaged all-MiniLM-L6-v2, the path of a model folder, an embedder, or
+            ``GivenEmbeddings`` where the host brings its own vectors.
+
+    Raises:
+        ModelNotFoundError: The folder or one of its files is missing.
+        EmbeddingError: ``"multilingual"``: this version does not bring that model.
+        InvalidInputError: It is none of these.
+    """
+    if spec is None:
+        return _packaged()
+    if isinstance(spec, GivenEmbeddings):
+        return spec
+    if isinstance(spec, str) and spec == "multilingual":
+        raise EmbeddingError(
+            "the multilingual model comes with an extra that this version does not have; pass the "
+            "folder of a multilingual model, with model.onnx and tokenizer.json"
+        )
+    if isinstance(spec, (str, os.PathLike)):
+        return OnnxEmbedder(spec)
+    if _is_embedder(spec):
+        return spec
+    raise InvalidInputError(
+        "embedder must be None, a model folder, GivenEmbeddings or an object with id, ndim and "
+        f"embed(texts); {type(spec).__name__} was given"
+    )

@@ -1,0 +1,757 @@
+"""The facade: opens a folder and hands each verb to the module that does it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from agentmem.errors import EmbedderMismatchError, InvalidInputError
+from agentmem.index import SearchIndex
+from agentmem.models import (
+    Fact,
+    Forgotten,
+    Hit,
+    Imported,
+    Stats,
+    Trace,
+    Turn,
+    Verification,
+    format_id,
+    parse_id,
+    to_ms,
+)
+from agentmem.protocols import Clock, Embedder, GivenEmbeddings
+from agentmem.store import embeddings, facts, redactions, turns
+from agentmem.store.conditions import check_where, matches
+from agentmem.store.database import Database
+from agentmem.store.scopes import check_scope, join_scope
+from agentmem.tiers import recall as recalling
+from agentmem.tiers import transfer
+from agentmem.tiers.fact_input import NewFact, checked, whole_text
+from agentmem.tiers.forget import forget
+from agentmem.tiers.reembed import reembed
+from agentmem.tiers.remember import CHUNK, NeedsVectorsError, scope_digests, write_facts
+from agentmem.tiers.trace import require, trace
+from agentmem.tiers.vectors import embed_query, embed_texts, given_vector, given_vectors
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = ["Memory"]
+
+Progress = Callable[[int, int], None]
+# Asked for a text that no embedder sees: the lexical signal reads all of a query, the model a part.
+MAX_QUERY_BYTES = 1024 * 1024
+
+
+class _Shared:
+    """What all handles of one open folder share."""
+
+    def __init__(
+        self,
+        path: Path,
+        embedder: object,
+        clock: Clock | None,
+        durability: Literal["full", "normal"],
+        ann: str,
+        *,
+        redact: bool,
+    ) -> None:
+        from agentmem.embedding import resolve_embedder
+
+        self.embedder = resolve_embedder(embedder)
+        self.clock = clock
+        self.durability = durability
+        self.redact = redact
+        self.ann = ann
+        self.path = path
+        self.database = Database(path, durability=durability)
+        try:
+            self._agree_on_embedder()
+            self.index = SearchIndex(
+                self.database,
+                path / "index",
+                space=self.embedder.id,
+                ndim=self.embedder.ndim,
+                ann=ann,
+            )
+        except BaseException:
+            self.database.close()
+            raise
+
+    def _agree_on_embedder(self) -> None:
+        """Hold the embedder against the one whose vectors the store has; the first one is noted."""
+        given, ndim = self.embedder.id, self.embedder.ndim
+        with self.database.read() as connection:
+            stored = dict(
+                connection.execute(
+                    "SELECT key, value FROM meta WHERE key IN ('embedder_id', 'ndim')"
+                ).fetchall()
+            )
+            has_vectors = connection.execute("SELECT 1 FROM embeddings LIMIT 1").fetchone()
+        if stored.get("embedder_id") == given and stored.get("ndim") == str(ndim):
+            return
+        if stored and has_vectors:
+            raise EmbedderMismatchError(
+                f"{stored['embedder_id']} ({stored['ndim']} dimensions)",
+                f"{given} ({ndim} dimensions)",
+            )
+        self.database.write(
+            lambda transaction: transaction.connection.executemany(
+                "INSERT OR REPLACE INTO meta VALUES (?, ?)",
+                [("embedder_id", given), ("ndim", str(ndim))],
+            )
+        )
+
+    def now_ms(self) -> int:
+        if self.clock is None:
+            return time.time_ns() // 1_000_000
+        return to_ms(self.clock(), argument="clock")
+
+
+class Memory:
+    """One folder on disk, opened: facts go in, the right ones come back.
+
+    Handles may be used from any thread; several processes may open one folder. A handle that was
+    inherited over a fork raises :class:`~agentmem.errors.ForkedError`.
+
+    Args:
+        path: The folder; it is made where it does not exist.
+        embedder: None for the packaged MiniLM (loaded at first need), a path to a model folder, an
+            :class:`~agentmem.protocols.Embedder`, or
+            :class:`~agentmem.protocols.GivenEmbeddings` for a host with its own vectors.
+        scope: The scope that this handle is bound to; reads see it and what is below it.
+        clock: Says what time it is; the system's by default.
+        durability: ``"full"`` syncs to disk before a write returns; ``"normal"`` may lose the last
+            writes at a power cut, never the folder.
+        redact: Whether secrets are replaced before anything is written.
+        ann: ``"auto"``, ``"exact"`` or ``"hnsw"``: how the vector signal searches.
+
+    Raises:
+        NotAStoreError: The folder holds something else.
+        EmbedderMismatchError: The store's vectors were made by another embedder.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        embedder: Embedder | GivenEmbeddings | str | os.PathLike[str] | None = None,
+        scope: str = "",
+        clock: Clock | None = None,
+        durability: Literal["full", "normal"] = "full",
+        redact: bool = True,
+        ann: Literal["auto", "exact", "hnsw"] = "auto",
+    ) -> None:
+        if durability not in ("full", "normal"):
+            raise InvalidInputError(f"durability: 'full' or 'normal', not {durability!r}")
+        if ann not in ("auto", "exact", "hnsw"):
+            raise InvalidInputError(f"ann: 'auto', 'exact' or 'hnsw', not {ann!r}")
+        self._scope = check_scope(scope)
+        self._shared = _Shared(Path(path), embedder, clock, durability, ann, redact=redact)
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self._shared.path
+
+    @property
+    def scope(self) -> str:
+        """The scope that this handle is bound to."""
+        return self._scope
+
+    @property
+    def embedder(self) -> Embedder | GivenEmbeddings:
+        """What makes the vectors."""
+        return self._shared.embedder
+
+    def scoped(self, scope: str) -> Memory:
+        """Return a handle of the same store, bound to a scope below this one's."""
+        handle = copy(self)
+        handle._scope = join_scope(self._scope, check_scope(scope))  # noqa: SLF001
+        return handle
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Memory({str(self._shared.path)!r}, scope={self._scope!r})"
+
+    def close(self) -> None:
+        """Close the folder for every handle of it; a second call does nothing."""
+        shared = self._shared
+        if not shared.database.is_closed:
+            shared.index.close()
+        shared.database.close()
+
+    # Writes
+
+    def remember(
+        self,
+        text: str,
+        *,
+        key: str | None = None,
+        session: str | None = None,
+        kind: str = "fact",
+        tags: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        subject: str | None = None,
+        attribute: str | None = None,
+        value: Any = None,
+        valid_from: datetime | None = None,
+        valid_to: datetime | None = None,
+        priority: int = 50,
+        sources: Iterable[str] = (),
+        supersedes: str | Iterable[str] | None = None,
+        embedding: Sequence[float] | npt.NDArray[np.float32] | None = None,
+    ) -> Fact:
+        """Write one fact (L1); it is on disk and found by ``recall`` when this returns.
+
+        The same text in the same scope, after Unicode and white-space folding, is a duplicate: the
+        stored fact comes back, unless the call says something else of it, which makes a new
+        version. With ``key`` the fact replaces the current one of that key in this scope; the old
+        version stays in ``history``. Without ``sources`` the text is also kept as an L0 turn of
+        origin ``asserted``, so that every trace ends in L0.
+
+        Args:
+            text: What is the case; not blank, at most 64 Mi characters.
+            key: The host's own name for the fact, unique in its scope.
+            session: The run that it belongs to.
+            kind: ``fact``, ``decision``, ``instruction``, … any name.
+            tags: Names to filter by.
+            metadata: JSON data of the host, to filter by and to get back.
+            subject: Whom or what it is about.
+            attribute: Which property of the subject.
+            value: The property's value, JSON data.
+            valid_from: When it begins to hold; timezone-aware.
+            valid_to: When it stops to hold; timezone-aware.
+            priority: 0 to 100.
+            sources: Ids of the L0 turns or L1 facts that it rests on.
+            supersedes: Ids of facts that it replaces.
+            embedding: The host's vector, ``ndim`` numbers; it is scaled to unit length.
+
+        Raises:
+            InvalidInputError: An argument is wrong; nothing was written.
+            NotFoundError: A source or a superseded fact does not exist in this scope.
+            StorageFullError: No space; nothing was written.
+        """
+        item = {
+            "text": text, "key": key, "session": session, "kind": kind, "tags": tags,
+            "metadata": metadata, "subject": subject, "attribute": attribute, "value": value,
+            "valid_from": valid_from, "valid_to": valid_to, "priority": priority,
+            "sources": sources, "supersedes": supersedes, "embedding": embedding,
+        }  # fmt: skip
+        try:
+            return self._write(checked([item], redact=self._shared.redact))[0]
+        except InvalidInputError as error:
+            if str(error).startswith("facts[0]: "):
+                raise InvalidInputError(str(error).removeprefix("facts[0]: ")) from error
+            raise
+
+    def remember_many(
+        self,
+        facts: Iterable[str | Mapping[str, Any]],  # noqa: A002, RUF100
+        *,
+        progress: Progress | None = None,
+    ) -> list[Fact]:
+        """Write many facts; each item is a text or a mapping of ``remember``'s arguments.
+
+        Everything is checked before the first row is written. The writes are atomic pieces of at
+        most 2,000 facts and idempotent: after an error in the middle, run it again.
+
+        Args:
+            facts: The facts, in order.
+            progress: Called as ``progress(done, total)`` after each piece; ``done`` facts are on
+                disk then.
+
+        Raises:
+            InvalidInputError: An item is wrong; the message names its position.
+        """
+        items = checked(facts, redact=self._shared.redact)
+        ready = given_vectors(items, self._shared.embedder.ndim)
+        if isinstance(self._shared.embedder, GivenEmbeddings) and None in ready:
+            place = ready.index(None)
+            try:
+                embed_texts(self._shared.embedder, ())
+            except InvalidInputError as error:
+                raise InvalidInputError(f"facts[{place}]: {error}") from error
+        # A model makes its vectors piece by piece, so that what is made is soon on disk.
+        size = CHUNK if None not in ready else 64
+        written: list[Fact] = []
+        for start in range(0, len(items), size):
+            piece = slice(start, start + size)
+            written += self._write(items[piece], ready[piece])
+            if progress is not None:
+                progress(len(written), len(items))
+        return written
+
+    def _write(
+        self, items: Sequence[NewFact], ready: Sequence[bytes | None] | None = None
+    ) -> list[Fact]:
+        shared = self._shared
+        vectors = list(given_vectors(items, shared.embedder.ndim) if ready is None else ready)
+        needed = [at for at, vector in enumerate(vectors) if vector is None]
+        skipped = False
+        if needed and not isinstance(shared.embedder, GivenEmbeddings):
+            marks = scope_digests(self._scope, [items[at].text for at in needed])
+            with shared.database.read() as connection:
+                known = facts.by_digests(connection, marks)
+            # What looks like a duplicate is not embedded; the write says so if it is none.
+            skipped = bool(known)
+            needed = [
+                at
+                for at, mark in zip(needed, marks, strict=True)
+                if mark not in known or items[at].key is not None or items[at].supersedes
+            ]
+        self._embed_into(vectors, items, needed)
+        made_ms = shared.now_ms()
+        write = partial(
+            write_facts,
+            shared.database,
+            self._scope,
+            items,
+            made_ms=made_ms,
+            width=shared.embedder.ndim * 4,
+        )
+        try:
+            return write(vectors)
+        except NeedsVectorsError:
+            if not skipped:
+                raise
+            self._embed_into(vectors, items, [at for at, v in enumerate(vectors) if v is None])
+            return write(vectors)
+
+    def _embed_into(
+        self, vectors: list[bytes | None], items: Sequence[NewFact], places: Sequence[int]
+    ) -> None:
+        if places:
+            made = embed_texts(self._shared.embedder, [items[at].text for at in places])
+            for at, vector in zip(places, made, strict=True):
+                vectors[at] = vector
+
+    def forget(
+        self,
+        ids: str | Sequence[str] | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        dry_run: bool = False,
+    ) -> Forgotten:
+        """Remove rows, and what rests on them alone, from the store and every index.
+
+        With a fact go the versions that it replaced, never a newer one. ``purge`` afterwards
+        leaves no byte of the text in the folder.
+
+        Args:
+            ids: One id or several.
+            where: A condition on current facts, as in ``recall``; not empty.
+            dry_run: Only say what would go.
+
+        Raises:
+            NotFoundError: An id does not exist in this scope; nothing is removed.
+        """
+        return forget(self._shared.database, self._scope, ids, where, dry_run=dry_run)
+
+    # Reads
+
+    def recall(
+        self,
+        query: str,
+        *,
+        k: int = 5,
+        tiers: Sequence[str] = ("L1",),
+        kinds: Iterable[str] | None = None,
+        tags: Iterable[str] | None = None,
+        any_tags: Iterable[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        scopes: Iterable[str] | None = None,
+        session: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        as_of: datetime | None = None,
+        embedding: Sequence[float] | npt.NDArray[np.float32] | None = None,
+        explain: bool = False,
+    ) -> list[Hit]:
+        """Return the k rows that fit the query best, best first.
+
+        Both signals vote, always: BM25 over the text, cosine over the embedding, fused by RRF.
+        Filters hold inside the engine, before ranking. Superseded and expired facts are left out
+        unless ``as_of`` asks for the past.
+
+        Cost: one embedding and one native call (benches/bench_recall.py).
+        Source: Cormack, Clarke, Büttcher: Reciprocal Rank Fusion, SIGIR 2009.
+
+        Args:
+            query: Any text; a blank one without an embedding matches nothing.
+            k: Hits wanted, 1 to 10,000.
+            tiers: Which tiers are searched.
+            kinds: Any of these kinds.
+            tags: All of these tags.
+            any_tags: At least one of these tags.
+            where: Conditions on metadata, and on the row's own fields as ``$kind``, ``$session``…
+            scopes: Only these scopes below the memory's own, each with what is below it.
+            session: Only rows of this session.
+            since: Event time, else creation, not before this.
+            until: Event time, else creation, before this.
+            as_of: What was valid at this time, superseded facts included.
+            embedding: The query's vector, instead of embedding the text.
+            explain: Fill ``Hit.explanation``: rank, score and part of each signal, k and weights.
+
+        Returns:
+            At most k hits; equal scores are ordered by smaller id.
+
+        Raises:
+            InvalidInputError: An argument is wrong.
+            EmbeddingError: The embedder failed; BM25 alone is not an answer.
+        """
+        recalling.check_k(k)
+        shared = self._shared
+        text = self._query_text(query)
+        if embedding is not None:
+            vector: npt.NDArray[np.float32] | None = given_vector(embedding, shared.embedder.ndim)
+        elif not text or text.isspace():
+            return []
+        else:
+            vector = embed_query(shared.embedder, text)
+        options = recalling.filters(
+            self._scope, tiers=tiers, kinds=kinds, tags=tags, any_tags=any_tags, where=where,
+            scopes=scopes, session=session, since=since, until=until, as_of=as_of,
+        )  # fmt: skip
+        rows = shared.index.search(
+            text,
+            vector,
+            k,
+            recalling.depth_of(k),
+            weights=recalling.WEIGHTS,
+            rrf_k=recalling.RRF_K,
+            now_ms=shared.now_ms(),
+            **options,
+        )
+        return recalling.to_hits(rows, explain=explain)
+
+    def recall_many(
+        self,
+        queries: Sequence[str],
+        *,
+        k: int = 5,
+        embeddings: Sequence[Sequence[float]] | npt.NDArray[np.float32] | None = None,
+        explain: bool = False,
+        **filters: Any,
+    ) -> list[list[Hit]]:
+        """Return the hits of several queries in one native call, in the order of the queries.
+
+        Args:
+            queries: The questions.
+            k: Hits wanted for each.
+            embeddings: The queries' vectors, shape ``(len(queries), ndim)``.
+            explain: As in ``recall``.
+            **filters: As in ``recall``, the same for all.
+        """
+        import numpy as np
+
+        recalling.check_k(k)
+        shared = self._shared
+        if isinstance(queries, str):
+            raise InvalidInputError("queries: several texts are needed, one string was given")
+        texts = [self._query_text(query) for query in queries]
+        options = recalling.filters(self._scope, **filters)
+        if embeddings is not None and len(embeddings) != len(texts):
+            raise InvalidInputError(
+                f"embeddings: one a query is needed, {len(embeddings)} for {len(texts)} were given"
+            )
+        found: list[list[Hit]] = [[] for _ in texts]
+        places: list[int] = []
+        vectors: list[npt.NDArray[np.float32]] = []
+        ndim = shared.embedder.ndim
+        for at, text in enumerate(texts):
+            if embeddings is not None:
+                vectors.append(given_vector(embeddings[at], ndim, argument=f"embeddings[{at}]"))
+                places.append(at)
+            elif text and not text.isspace():
+                vector = embed_query(shared.embedder, text)
+                if vector is None:
+                    found[at] = self.recall(text, k=k, explain=explain, **filters)
+                else:
+                    vectors.append(vector)
+                    places.append(at)
+        if places:
+            several = shared.index.search_many(
+                [texts[at] for at in places],
+                np.stack(vectors),
+                k,
+                recalling.depth_of(k),
+                weights=recalling.WEIGHTS,
+                rrf_k=recalling.RRF_K,
+                now_ms=shared.now_ms(),
+                **options,
+            )
+            for at, rows in zip(places, several, strict=True):
+                found[at] = recalling.to_hits(rows, explain=explain)
+        return found
+
+    @staticmethod
+    def _query_text(query: str) -> str:
+        if not isinstance(query, str):
+            raise InvalidInputError(f"query: a string is needed, {query!r} was given")
+        if len(query) > MAX_QUERY_BYTES or len(query.encode("utf-8", "replace")) > MAX_QUERY_BYTES:
+            raise InvalidInputError(f"query: at most {MAX_QUERY_BYTES} bytes are allowed")
+        return whole_text(query)
+
+    def facts(
+        self,
+        *,
+        where: Mapping[str, Any] | None = None,
+        limit: int = 100,
+        after: str | None = None,
+    ) -> list[Fact]:
+        """Return current facts in the order of their ids: stable paging.
+
+        Args:
+            where: Conditions, as in ``recall``.
+            limit: At most so many, 1 to 100,000.
+            after: Only facts behind this id; pass the last id of a page for the next one.
+        """
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= 100_000:  # noqa: PLR2004
+            raise InvalidInputError(f"limit: 1 to 100000 is allowed, {limit!r} was given")
+        check_where(where)
+        last = 0
+        if after is not None:
+            tier, last = parse_id(after, argument="after")
+            if tier != 1:
+                raise InvalidInputError(f"after: a fact's id is needed, {after!r} was given")
+        found: list[Fact] = []
+        with self._shared.database.read() as connection:
+            while len(found) < limit:
+                rows = facts.page(
+                    connection, scope=self._scope, after=last, limit=limit if not where else 1_000
+                )
+                if not rows:
+                    break
+                last = rows[-1].id
+                values = facts.to_fact(connection, rows)
+                found += values if not where else [v for v in values if matches(where, v)]
+        return found[:limit]
+
+    def get(self, id: str) -> Fact | Turn:
+        """Return one row of any tier.
+
+        Raises:
+            NotFoundError: It does not exist in this scope.
+        """
+        tier, number = parse_id(id)
+        with self._shared.database.read() as connection:
+            row = require(connection, self._scope, tier, number)
+            return turns.to_turn(row) if tier == 0 else facts.to_fact(connection, [row])[0]
+
+    def history(self, id: str) -> list[Fact]:
+        """Return every version of a fact, oldest first, whichever version is named.
+
+        Raises:
+            NotFoundError: It does not exist in this scope.
+        """
+        tier, number = parse_id(id)
+        if tier != 1:
+            raise InvalidInputError(f"id: only facts have versions, {id!r} was given")
+        with self._shared.database.read() as connection:
+            require(connection, self._scope, tier, number)
+            chain = facts.version_chain(connection, number)
+            return facts.to_fact(connection, facts.load(connection, chain))
+
+    def trace(self, id: str) -> Trace:
+        """Return the way from a row down to the L0 turns that it rests on.
+
+        Raises:
+            NotFoundError: It does not exist in this scope.
+        """
+        tier, number = parse_id(id)
+        with self._shared.database.read() as connection:
+            return trace(connection, self._scope, tier, number)
+
+    # Operations
+
+    def sql(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a read-only SQL query over the store of all scopes.
+
+        Use this and not another SQLite library: opening ``store.amem`` with one, in a process that
+        has it open here, can make the kernel drop locks.
+        """
+        return self._shared.database.sql(query, parameters)
+
+    def stats(self) -> Stats:
+        """Return counts and sizes."""
+        shared = self._shared
+        index = shared.index
+        with shared.database.read() as connection:
+            current, superseded = facts.count(connection)
+            turn_count = turns.count(connection)
+            scope_count = connection.execute("SELECT count(*) FROM scopes").fetchone()[0]
+            schema = connection.execute("PRAGMA user_version").fetchone()[0]
+            pending = embeddings.pending_count(connection)
+            redacted = redactions.counts(connection)
+            row = connection.execute(
+                "SELECT seq FROM sqlite_sequence WHERE name = 'changes'"
+            ).fetchone()
+        native = index.native.stats()
+        return Stats(
+            path=str(shared.path),
+            schema_version=schema,
+            durability=shared.durability,
+            embedder_id=shared.embedder.id,
+            ndim=shared.embedder.ndim,
+            turns=turn_count,
+            facts=current,
+            superseded=superseded,
+            scopes=scope_count,
+            pending_embeddings=pending,
+            last_seq=0 if row is None else row[0],
+            applied_seq=index.native.applied,
+            watermark=index.native.watermark,
+            tail=index.native.tail_len,
+            segments=native["segments"],
+            store_bytes=sum(
+                entry.stat().st_size for entry in shared.path.glob("store.amem*") if entry.is_file()
+            ),
+            index_bytes=native["bytes"],
+            guard_trips=shared.database.guard_trips,
+            redacted=redacted,
+        )
+
+    def verify(self) -> Verification:
+        """Check the store, the index and that they agree; nothing is changed.
+
+        A problem of the index is mended by ``rebuild_index``; one of the store needs a backup.
+        """
+        shared = self._shared
+        problems = list(shared.database.integrity())
+        shared.index.catch_up()
+        with shared.database.read() as connection:
+            stored = {
+                embeddings.key_of(1, row[0]) for row in connection.execute("SELECT id FROM facts")
+            }
+            vectors = connection.execute("SELECT count(*) FROM embeddings").fetchone()[0]
+            lost = connection.execute(
+                "SELECT count(*) FROM facts WHERE NOT EXISTS (SELECT 1 FROM sources "
+                "WHERE tier = 1 AND row_id = facts.id)"
+            ).fetchone()[0]
+            ghosts = connection.execute(
+                "SELECT count(*) FROM embeddings WHERE (id >> 59) = 1 "
+                "AND ((id >> 3) & ((1 << 56) - 1)) NOT IN (SELECT id FROM facts)"
+            ).fetchone()[0]
+        if lost:
+            problems.append(f"{lost} facts rest on no source")
+        if ghosts:
+            problems.append(f"{ghosts} embeddings belong to no row")
+        report = shared.index.native.verify()
+        problems += report.get("problems", [])
+        indexed = set(shared.index.native.keys().tolist())
+        for name, keys in (("missing from", stored - indexed), ("only in", indexed - stored)):
+            if keys:
+                shown = ", ".join(
+                    format_id(key >> 56, key & ((1 << 56) - 1)) for key in sorted(keys)[:5]
+                )
+                problems.append(f"{len(keys)} rows are {name} the index: {shown}")
+        return Verification(tuple(problems), len(stored), vectors)
+
+    def rebuild_index(self) -> None:
+        """Make the search index anew from the store; no row is lost and no model is needed."""
+        self._shared.index.rebuild()
+
+    def purge(self) -> None:
+        """Rewrite the files so that no byte of forgotten text is left in the folder."""
+        self._shared.database.vacuum()
+        self._shared.index.rebuild()
+
+    def reembed(
+        self,
+        embedder: Embedder | str | os.PathLike[str] | None,
+        *,
+        progress: Progress | None = None,
+    ) -> None:
+        """Move the store to another embedder; resumable, and the old vectors answer meanwhile.
+
+        Args:
+            embedder: What makes the new vectors.
+            progress: Called as ``progress(done, total)``.
+        """
+        from agentmem.embedding import resolve_embedder
+
+        shared = self._shared
+        new = resolve_embedder(embedder)
+        if isinstance(new, GivenEmbeddings):
+            raise InvalidInputError(
+                "embedder: given embeddings can't be made here; pass an embedder"
+            )
+        reembed(
+            shared.database,
+            embedder_id=new.id,
+            ndim=new.ndim,
+            embed=lambda texts: embed_texts(new, texts),
+            progress=progress,
+        )
+        shared.embedder = new
+        shared.index.move(space=new.id, ndim=new.ndim)
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: Literal["jsonl", "markdown"] = "jsonl",
+    ) -> int:
+        """Write this scope and what is below it into one file; return the number of rows.
+
+        Args:
+            path: The file; with ``.gz`` it is compressed.
+            format: ``"jsonl"`` holds everything, for ``import_``; ``"markdown"`` is for people.
+        """
+        shared = self._shared
+        if format == "markdown":
+            return transfer.export_markdown(shared.database, self._scope, Path(path))
+        if format != "jsonl":
+            raise InvalidInputError(f"format: 'jsonl' or 'markdown', not {format!r}")
+        return transfer.export_jsonl(
+            shared.database,
+            self._scope,
+            Path(path),
+            embedder_id=shared.embedder.id,
+            ndim=shared.embedder.ndim,
+        )
+
+    def import_(
+        self, path: str | os.PathLike[str], *, progress: Progress | None = None
+    ) -> Imported:
+        """Take in a file of ``export`` below this scope; a second run adds nothing.
+
+        Raises:
+            InvalidInputError: The file is no export; nothing was written.
+        """
+        shared = self._shared
+        return transfer.import_jsonl(
+            shared.database,
+            self._scope,
+            Path(path),
+            embedder_id=shared.embedder.id,
+            ndim=shared.embedder.ndim,
+            embed=lambda texts: embed_texts(shared.embedder, texts),
+            progress=progress,
+        )
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Write a consistent copy of the store into a new folder; work goes on meanwhile.
+
+        The folder opens as a memory of its own; its index is made at the first open.
+
+        Raises:
+            FileExistsError: The folder holds a store already.
+        """
+        folder = Path(path)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._shared.database.backup(folder / "store.amem")

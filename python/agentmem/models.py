@@ -1,0 +1,260 @@
+"""What comes back from a memory: plain, frozen values that hold no handle to it.
+
+Times are timezone-aware UTC. Ids are strings such as ``"L1:7"``: the tier and a number that is
+never used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Any, Literal
+
+from agentmem.errors import InvalidInputError
+
+__all__ = [
+    "TIERS",
+    "Fact",
+    "Forgotten",
+    "Hit",
+    "Imported",
+    "Stats",
+    "Tier",
+    "Trace",
+    "TraceStep",
+    "Trust",
+    "Turn",
+    "Verification",
+    "format_id",
+    "from_ms",
+    "parse_id",
+    "to_ms",
+]
+
+Tier = Literal["L0", "L1", "L2", "L3"]
+TIERS: tuple[Tier, ...] = ("L0", "L1", "L2", "L3")
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+class Trust(IntEnum):
+    """Where a row came from; a derived row has the lowest trust of what it rests on."""
+
+    TOOL = 1
+    IMPORTED = 2
+    ASSISTANT = 3
+    USER = 4
+
+
+def format_id(tier: int, number: int) -> str:
+    """Return the id of row ``number`` of a tier, ``format_id(1, 7) == "L1:7"``."""
+    return f"L{tier}:{number}"
+
+
+def parse_id(value: str, *, argument: str = "id") -> tuple[int, int]:
+    """Return ``(tier, number)`` of an id such as ``"L1:7"``.
+
+    Raises:
+        InvalidInputError: The value is not an id.
+    """
+    if isinstance(value, str):
+        head, colon, tail = value.partition(":")
+        if colon and head in TIERS and tail.isascii() and tail.isdigit() and len(tail) < 17:  # noqa: PLR2004
+            return int(head[1]), int(tail)
+    raise InvalidInputError(
+        f"{argument}: an id such as 'L1:7' (tier L0 to L3, a colon, a number) is needed, "
+        f"{value!r} was given"
+    )
+
+
+def from_ms(value_ms: int) -> datetime:
+    """Return the UTC datetime of a Unix time in milliseconds."""
+    seconds, milliseconds = divmod(value_ms, 1000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=milliseconds * 1000)
+
+
+def to_ms(value: datetime, *, argument: str) -> int:
+    """Return Unix milliseconds of a timezone-aware datetime.
+
+    Raises:
+        InvalidInputError: The value is no datetime, or a naive one.
+    """
+    if not isinstance(value, datetime):
+        raise InvalidInputError(
+            f"{argument}: a timezone-aware datetime is needed, {value!r} was given"
+        )
+    if value.tzinfo is None or value.utcoffset() is None:
+        raise InvalidInputError(
+            f"{argument}: {value.isoformat()} has no time zone; "
+            "pass an aware datetime such as datetime.now(UTC)"
+        )
+    delta = value - datetime(1970, 1, 1, tzinfo=UTC)
+    return (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One L0 row: a message, a tool call or result, or a text that a host asserted."""
+
+    id: str
+    scope: str
+    session: str | None
+    position: int
+    origin: Literal["captured", "asserted", "imported"]
+    kind: str
+    speaker: str | None
+    text: str
+    trust: Trust
+    created: datetime
+    event_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One L1 row.
+
+    ``status`` says what a write did: ``"new"``, ``"duplicate"`` (the same text was there already)
+    or ``"superseded"`` (it replaced the facts in ``supersedes``); it is ``None`` on a read.
+    A fact that was itself replaced names its successor in ``superseded_by``.
+    """
+
+    id: str
+    text: str
+    kind: str
+    scope: str
+    key: str | None
+    session: str | None
+    tags: tuple[str, ...]
+    metadata: Mapping[str, Any]
+    subject: str | None
+    attribute: str | None
+    value: Any
+    priority: int
+    trust: Trust
+    created: datetime
+    valid_from: datetime | None
+    valid_to: datetime | None
+    sources: tuple[str, ...]
+    superseded_by: str | None
+    is_current: bool
+    status: Literal["new", "duplicate", "superseded"] | None = None
+    supersedes: tuple[str, ...] = ()
+    redacted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One row that fits a query.
+
+    ``score`` is the fused value; ``bm25_rank`` and ``ann_rank`` are the row's 1-based places in the
+    two signals, ``None`` where it is not among the candidates of that signal. ``relevance`` is
+    ``None`` until it is calibrated. ``explanation`` is filled by ``explain=True``.
+    """
+
+    id: str
+    tier: Tier
+    kind: str
+    text: str
+    score: float
+    bm25_rank: int | None
+    ann_rank: int | None
+    relevance: float | None
+    subject: str | None
+    tags: tuple[str, ...]
+    metadata: Mapping[str, Any]
+    sources: tuple[str, ...]
+    scope: str
+    session: str | None
+    position: int
+    created: datetime
+    event_time: datetime | None
+    valid_from: datetime | None
+    valid_to: datetime | None
+    is_current: bool
+    priority: int
+    trust: Trust
+    explanation: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStep:
+    """One row on the way down: what it says and the rows it rests on."""
+
+    id: str
+    tier: Tier
+    text: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The way from a row down to L0.
+
+    ``path`` holds every row that was passed, from the top, each once; ``evidence`` the L0 turns
+    at the bottom.
+    """
+
+    id: str
+    path: tuple[TraceStep, ...]
+    evidence: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What a call of ``forget`` removed, or would remove (``dry_run``)."""
+
+    ids: tuple[str, ...]
+    dry_run: bool
+    counts: Mapping[str, int] = field(default_factory=lambda: EMPTY)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did: rows written, and rows that were there already."""
+
+    new: int
+    existing: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """Counts and sizes of a memory, for people and for health checks."""
+
+    path: str
+    schema_version: int
+    durability: str
+    embedder_id: str | None
+    ndim: int | None
+    turns: int
+    facts: int
+    superseded: int
+    scopes: int
+    pending_embeddings: int
+    last_seq: int
+    applied_seq: int
+    watermark: int
+    tail: int
+    segments: int
+    store_bytes: int
+    index_bytes: int
+    guard_trips: int
+    redacted: Mapping[str, int] = field(default_factory=lambda: EMPTY)
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The outcome of ``verify``: no problems means that store and index are whole and agree."""
+
+    problems: tuple[str, ...]
+    rows: int
+    vectors: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems

@@ -1,0 +1,57 @@
+"""Embeddings of rows, float32 little endian: the truth from which the vector index is made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import apsw
+
+__all__ = ["MAX_CHUNKS", "delete", "insert_many", "key_of", "pending_count", "vectors_of"]
+
+MAX_CHUNKS = 8
+
+
+def key_of(tier: int, number: int) -> int:
+    """Return the key of a row in the index: unique over all tiers."""
+    return tier << 56 | number
+
+
+def insert_many(connection: apsw.Connection, rows: Iterable[tuple[int, bytes]]) -> None:
+    """Insert ``(key * 8 + chunk, vector)``."""
+    connection.executemany("INSERT INTO embeddings VALUES (?,?)", rows)
+
+
+def vectors_of(connection: apsw.Connection, keys: Sequence[int]) -> dict[int, bytes]:
+    """Return the vectors of rows by key, the chunks of a row one after the other."""
+    found: dict[int, list[bytes]] = {}
+    cursor = connection.execute(
+        "SELECT embeddings.id, vector FROM json_each(?) AS wanted CROSS JOIN embeddings "
+        "ON embeddings.id BETWEEN wanted.value * 8 AND wanted.value * 8 + 7 ORDER BY embeddings.id",
+        (json.dumps(list(keys)),),
+    )
+    for number, vector in cursor:
+        found.setdefault(number >> 3, []).append(vector)
+    return {
+        key: chunks[0] if len(chunks) == 1 else b"".join(chunks) for key, chunks in found.items()
+    }
+
+
+def delete(connection: apsw.Connection, keys: Sequence[int]) -> None:
+    """Delete every vector of rows, and what waits to be embedded."""
+    wanted = json.dumps(list(keys))
+    connection.execute(
+        "DELETE FROM embeddings WHERE id IN (SELECT embeddings.id FROM json_each(?) AS wanted "
+        "CROSS JOIN embeddings ON embeddings.id BETWEEN wanted.value * 8 AND wanted.value * 8 + 7)",
+        (wanted,),
+    )
+    connection.execute(
+        "DELETE FROM pending_embeddings WHERE key IN (SELECT value FROM json_each(?))", (wanted,)
+    )
+
+
+def pending_count(connection: apsw.Connection) -> int:
+    """Return how many rows wait for their vectors."""
+    return int(connection.execute("SELECT count(*) FROM pending_embeddings").fetchone()[0])

@@ -1,0 +1,225 @@
+"""L1 rows: facts with their versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agentmem.models import Fact, Trust, format_id, from_ms
+from agentmem.store.links import sources_of, tags_of
+from agentmem.store.scopes import subtree_clause
+
+if TYPE_CHECKING:
+    import apsw
+
+__all__ = [
+    "FactRow",
+    "by_digests",
+    "by_key",
+    "count",
+    "delete",
+    "insert_many",
+    "keys_present",
+    "load",
+    "next_id",
+    "older_versions",
+    "page",
+    "supersede",
+    "to_fact",
+    "version_chain",
+]
+
+COLUMNS = (
+    "facts.id, scopes.path, facts.kind, facts.key, facts.session, facts.subject, facts.attribute, "
+    "facts.value, facts.priority, facts.trust, facts.created_ms, facts.valid_from_ms, "
+    "facts.valid_to_ms, facts.superseded_ms, facts.superseded_by, facts.metadata, facts.text"
+)
+
+
+class FactRow(NamedTuple):
+    """A row of the table, its scope as a path."""
+
+    id: int
+    scope: str
+    kind: str
+    key: str | None
+    session: str | None
+    subject: str | None
+    attribute: str | None
+    value: str | None
+    priority: int
+    trust: int
+    created_ms: int
+    valid_from_ms: int | None
+    valid_to_ms: int | None
+    superseded_ms: int | None
+    superseded_by: int | None
+    metadata: str
+    text: str
+
+
+def next_id(connection: apsw.Connection, table: str) -> int:
+    """Return the id that the next row of an AUTOINCREMENT table would get."""
+    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
+    return 1 if row is None else int(row[0]) + 1
+
+
+def insert_many(connection: apsw.Connection, rows: Iterable[Sequence[Any]]) -> None:
+    """Insert rows ``(id, scope_id, digest, kind, key, session, subject, attribute, value, …)``."""
+    connection.executemany(
+        "INSERT INTO facts (id, scope_id, digest, kind, key, session, subject, attribute, value, "
+        "priority, trust, created_ms, valid_from_ms, valid_to_ms, metadata, text) "
+        "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        rows,
+    )
+
+
+def _select(
+    connection: apsw.Connection, condition: str, bindings: Sequence[Any], order: str = "facts.id"
+) -> Iterator[FactRow]:
+    cursor = connection.execute(
+        f"SELECT {COLUMNS} FROM facts JOIN scopes ON scopes.id = facts.scope_id "
+        f"WHERE {condition} ORDER BY {order}",
+        bindings,
+    )
+    return map(FactRow._make, cursor)
+
+
+def load(connection: apsw.Connection, ids: Sequence[int]) -> list[FactRow]:
+    """Return the rows of these ids that exist, in the order of their ids."""
+    return list(
+        _select(
+            connection, "facts.id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)
+        )
+    )
+
+
+def by_key(connection: apsw.Connection, scope_id: int, key: str) -> FactRow | None:
+    """Return the current fact of a key in a scope."""
+    condition = "facts.scope_id = ? AND facts.key = ? AND facts.superseded_ms IS NULL"
+    return next(_select(connection, condition, (scope_id, key)), None)
+
+
+def by_digests(connection: apsw.Connection, digests: Iterable[int]) -> dict[int, list[FactRow]]:
+    """Return current facts by the digest of scope and folded text; equal digests may still differ."""
+    found: dict[int, list[FactRow]] = {}
+    hits = connection.execute(
+        "SELECT facts.digest, facts.id FROM json_each(?) AS wanted "
+        "CROSS JOIN facts ON facts.digest = wanted.value AND facts.superseded_ms IS NULL",
+        (json.dumps(list(digests)),),
+    ).fetchall()
+    if not hits:
+        return found
+    rows = {row.id: row for row in load(connection, [number for _, number in hits])}
+    for digest, number in hits:
+        found.setdefault(digest, []).append(rows[number])
+    return found
+
+
+def keys_present(connection: apsw.Connection, scope_id: int, keys: Sequence[str]) -> set[str]:
+    """Return which of these keys have a current fact in a scope."""
+    if not keys:
+        return set()
+    cursor = connection.execute(
+        "SELECT facts.key FROM json_each(?) AS wanted CROSS JOIN facts ON facts.scope_id = ? "
+        "AND facts.key = wanted.value AND facts.superseded_ms IS NULL",
+        (json.dumps(keys, ensure_ascii=False), scope_id),
+    )
+    return {row[0] for row in cursor}
+
+
+def supersede(
+    connection: apsw.Connection, number: int, *, by: int, at_ms: int, valid_to_ms: int
+) -> None:
+    """Mark a fact as replaced; its validity ends where it was not ended before."""
+    connection.execute(
+        "UPDATE facts SET superseded_ms = ?1, superseded_by = ?2, "
+        "valid_to_ms = min(coalesce(valid_to_ms, ?3), ?3) WHERE id = ?4",
+        (at_ms, by, valid_to_ms, number),
+    )
+
+
+def older_versions(connection: apsw.Connection, number: int) -> list[int]:
+    """Return the ids of everything that this fact replaced, directly or by a replaced one."""
+    rows = connection.execute(
+        "WITH RECURSIVE older(id) AS (SELECT id FROM facts WHERE superseded_by = ?1 "
+        "UNION SELECT facts.id FROM facts JOIN older ON facts.superseded_by = older.id) "
+        "SELECT id FROM older ORDER BY id",
+        (number,),
+    )
+    return [row[0] for row in rows]
+
+
+def version_chain(connection: apsw.Connection, number: int) -> list[int]:
+    """Return every version of the fact that ``number`` is a version of, oldest first."""
+    newest = connection.execute(
+        "WITH RECURSIVE newer(id, next) AS (SELECT id, superseded_by FROM facts WHERE id = ?1 "
+        "UNION SELECT facts.id, facts.superseded_by FROM facts JOIN newer ON facts.id = newer.next) "
+        "SELECT id FROM newer WHERE next IS NULL",
+        (number,),
+    ).fetchone()
+    top = number if newest is None else int(newest[0])
+    return sorted({*older_versions(connection, top), top})
+
+
+def page(
+    connection: apsw.Connection, *, scope: str, after: int, limit: int, current: bool = True
+) -> list[FactRow]:
+    """Return up to ``limit`` facts of a subtree with ids above ``after``, ascending."""
+    clause, bindings = subtree_clause(scope, "facts.scope_id")
+    alive = " AND facts.superseded_ms IS NULL" if current else ""
+    return list(
+        _select(
+            connection,
+            f"facts.id > ? AND {clause}{alive}",
+            (after, *bindings, limit),
+            "facts.id LIMIT ?",
+        )
+    )
+
+
+def delete(connection: apsw.Connection, ids: Sequence[int]) -> None:
+    """Delete rows; successors' links to them become NULL, a replaced fact stays replaced."""
+    connection.execute(
+        "DELETE FROM facts WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)
+    )
+
+
+def count(connection: apsw.Connection) -> tuple[int, int]:
+    """Return how many facts are current and how many were superseded."""
+    total, superseded = connection.execute(
+        "SELECT count(*), count(superseded_ms) FROM facts"
+    ).fetchone()
+    return total - superseded, superseded
+
+
+def to_fact(connection: apsw.Connection, rows: Sequence[FactRow]) -> list[Fact]:
+    """Return the public values of rows, with their tags and sources."""
+    ids = [row.id for row in rows]
+    tags = tags_of(connection, 1, ids)
+    sources = sources_of(connection, 1, ids)
+    return [
+        Fact(
+            id=format_id(1, row.id),
+            text=row.text,
+            kind=row.kind,
+            scope=row.scope,
+            key=row.key,
+            session=row.session,
+            tags=tags.get(row.id, ()),
+            metadata=json.loads(row.metadata),
+            subject=row.subject,
+            attribute=row.attribute,
+            value=None if row.value is None else json.loads(row.value),
+            priority=row.priority,
+            trust=Trust(row.trust),
+            created=from_ms(row.created_ms),
+            valid_from=None if row.valid_from_ms is None else from_ms(row.valid_from_ms),
+            valid_to=None if row.valid_to_ms is None else from_ms(row.valid_to_ms),
+            sources=sources.get(row.id, ()),
+            superseded_by=None if row.superseded_by is None else format_id(1, row.superseded_by),
+            is_current=row.superseded_ms is None,
+        )
+        for row in rows
+    ]

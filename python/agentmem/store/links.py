@@ -1,0 +1,104 @@
+"""Tags of a row and the rows it rests on, for every tier.
+
+``CROSS JOIN`` holds the wanted ids in the outer loop: without it SQLite may walk a whole table and
+look each of its rows up in the list.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from agentmem.models import format_id
+
+if TYPE_CHECKING:
+    import apsw
+
+__all__ = [
+    "delete_links",
+    "dependants",
+    "insert_sources",
+    "insert_tags",
+    "source_numbers",
+    "sources_of",
+    "tags_of",
+]
+
+
+def insert_tags(connection: apsw.Connection, rows: Iterable[tuple[int, int, str]]) -> None:
+    """Insert ``(tier, row_id, tag)``; a tag that is there already stays."""
+    connection.executemany("INSERT OR IGNORE INTO tags VALUES (?,?,?)", rows)
+
+
+def insert_sources(connection: apsw.Connection, rows: Iterable[tuple[int, int, int, int]]) -> None:
+    """Insert ``(tier, row_id, source_tier, source_id)``; a link that is there already stays."""
+    connection.executemany(
+        "INSERT OR IGNORE INTO sources (tier, row_id, source_tier, source_id) VALUES (?,?,?,?)",
+        rows,
+    )
+
+
+def _grouped(cursor: Iterable[tuple[int, str]]) -> dict[int, tuple[str, ...]]:
+    found: dict[int, list[str]] = {}
+    for number, value in cursor:
+        found.setdefault(number, []).append(value)
+    return {number: tuple(values) for number, values in found.items()}
+
+
+def tags_of(
+    connection: apsw.Connection, tier: int, ids: Sequence[int]
+) -> dict[int, tuple[str, ...]]:
+    """Return the tags of rows, sorted; rows without tags are absent."""
+    return _grouped(
+        connection.execute(
+            "SELECT row_id, tag FROM json_each(?) AS wanted CROSS JOIN tags "
+            "ON tags.tier = ? AND tags.row_id = wanted.value ORDER BY row_id, tag",
+            (json.dumps(list(ids)), tier),
+        )
+    )
+
+
+def source_numbers(
+    connection: apsw.Connection, tier: int, ids: Sequence[int]
+) -> list[tuple[int, int, int]]:
+    """Return ``(row_id, source_tier, source_id)`` of rows, in order."""
+    return connection.execute(
+        "SELECT row_id, source_tier, source_id FROM json_each(?) AS wanted CROSS JOIN sources "
+        "ON sources.tier = ? AND sources.row_id = wanted.value "
+        "ORDER BY row_id, source_tier, source_id",
+        (json.dumps(list(ids)), tier),
+    ).fetchall()
+
+
+def sources_of(
+    connection: apsw.Connection, tier: int, ids: Sequence[int]
+) -> dict[int, tuple[str, ...]]:
+    """Return the ids of the rows that rows rest on."""
+    return _grouped(
+        (number, format_id(source_tier, source))
+        for number, source_tier, source in source_numbers(connection, tier, ids)
+    )
+
+
+def dependants(
+    connection: apsw.Connection, tier: int, ids: Sequence[int]
+) -> list[tuple[int, int, int]]:
+    """Return ``(source_id, tier, row_id)`` of the rows that rest on these."""
+    return connection.execute(
+        "SELECT source_id, sources.tier, row_id FROM json_each(?) AS wanted CROSS JOIN sources "
+        "ON sources.source_tier = ? AND sources.source_id = wanted.value "
+        "ORDER BY source_id, sources.tier, row_id",
+        (json.dumps(list(ids)), tier),
+    ).fetchall()
+
+
+def delete_links(connection: apsw.Connection, tier: int, ids: Sequence[int]) -> None:
+    """Delete the tags of rows and every source link from or to them."""
+    wanted = json.dumps(list(ids))
+    for statement in (
+        "DELETE FROM tags WHERE tier = ? AND row_id IN (SELECT value FROM json_each(?))",
+        "DELETE FROM sources WHERE tier = ? AND row_id IN (SELECT value FROM json_each(?))",
+        "DELETE FROM sources WHERE source_tier = ? AND source_id IN (SELECT value FROM json_each(?))",
+    ):
+        connection.execute(statement, (tier, wanted))

@@ -1,0 +1,419 @@
+"""Group commit without a writer thread: whoever gets the mutex commits for all who wait.
+
+A hand-off to another thread costs tens of microseconds, and some 5 ms of interpreter lock each
+way beside one busy pure-Python thread. Here a lone caller commits on its own thread; callers that
+arrive during a commit are committed together by the first of them.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import apsw
+
+from agentmem.errors import ClosedError, StoreBusyError, StoreError
+from agentmem.store.connection import is_damaging, translate, translated
+from agentmem.store.counter import ChangeCounter
+from agentmem.store.guard import StoreWarning
+from agentmem.store.lock import FileLock
+from agentmem.store.pool import ConnectionPool
+
+__all__ = ["MAX_BATCH", "Change", "Transaction", "Writer"]
+
+T = TypeVar("T")
+
+MAX_BATCH: Final = 64
+# Each try needs another foreign close between two of our own steps; eight in a row are no accident.
+_MAX_TRIES: Final = 8
+
+_INSERT_CHANGE: Final = "INSERT INTO changes (op, tier, row_id, made_ms) VALUES (?, ?, ?, ?)"
+_LAST_CHANGE: Final = "SELECT seq FROM sqlite_sequence WHERE name = 'changes'"
+_SELECT_CHANGE: Final = "SELECT op, tier, row_id, made_ms FROM changes WHERE seq = ?"
+_SAVE_WITNESS: Final = "INSERT OR REPLACE INTO meta (key, value) VALUES ('commit_witness', ?)"
+_READ_WITNESS: Final = "SELECT value FROM meta WHERE key = 'commit_witness'"
+
+
+class Change(NamedTuple):
+    """One row of the ``changes`` log, with what the index needs to apply it.
+
+    ``seq`` rises by one with each change that is committed, over all processes.
+    """
+
+    seq: int
+    op: str
+    tier: int
+    id: int
+    payload: Any
+
+
+class Transaction:
+    """What an operation gets: the write connection, inside its own savepoint."""
+
+    __slots__ = ("_changes", "_made_ms", "connection")
+
+    def __init__(self, connection: apsw.Connection, made_ms: int) -> None:
+        self.connection = connection
+        self._made_ms = made_ms
+        self._changes: list[Change] = []
+
+    def change(self, op: str, tier: int, id: int, payload: Any = None) -> int:
+        """Log a change of one row in the same transaction, and return its ``seq``.
+
+        Args:
+            op: What was done, in one word.
+            tier: The row's tier, 0 to 3, or another number the table modules agree on.
+            id: The row's number in its table.
+            payload: Handed to ``publish`` as it is; not stored.
+        """
+        connection = self.connection
+        connection.execute(_INSERT_CHANGE, (op, tier, id, self._made_ms))
+        seq = connection.last_insert_rowid()
+        self._changes.append(Change(seq, op, tier, id, payload))
+        return seq
+
+    def change_many(self, op: str, tier: int, payloads: Mapping[int, Any]) -> None:
+        """Log the same change of several rows, in the order of ``payloads``.
+
+        Args:
+            op: What was done, in one word.
+            tier: The rows' tier.
+            payloads: What ``publish`` gets for each row, by the row's number.
+        """
+        if not payloads:
+            return
+        connection = self.connection
+        row = connection.execute(_LAST_CHANGE).fetchone()
+        first = 1 if row is None else row[0] + 1
+        made_ms = self._made_ms
+        connection.executemany(_INSERT_CHANGE, [(op, tier, id, made_ms) for id in payloads])
+        self._changes += [
+            Change(seq, op, tier, id, payload)
+            for seq, (id, payload) in enumerate(payloads.items(), first)
+        ]
+
+
+class _Request(Generic[T]):
+    __slots__ = ("error", "is_done", "operation", "result")
+
+    def __init__(self, operation: Callable[[Transaction], T]) -> None:
+        self.operation = operation
+        self.result: T | None = None
+        self.error: BaseException | None = None
+        self.is_done = False
+
+
+class Writer:
+    """Runs operations, many to a commit, and acknowledges them when they are on disk.
+
+    Args:
+        pool: Where the write connection comes from.
+        lock: Held around each transaction, against other processes and handles.
+        counter: Raised after each commit, before the acknowledgement.
+        timeout_s: How long one write waits for its turn, in seconds.
+    """
+
+    def __init__(
+        self, pool: ConnectionPool, lock: FileLock, counter: ChangeCounter, *, timeout_s: float
+    ) -> None:
+        self._pool = pool
+        self._guard = pool.shared.guard
+        self._lock = lock
+        self._counter = counter
+        self._timeout_s = timeout_s
+        self._queue: deque[_Request[Any]] = deque()
+        self._mutex = threading.Lock()
+        # The mutex is not fair: a busy writer would keep checkpoints out for ever. Whoever wants it
+        # alone holds the turnstile meanwhile, where new writes queue up.
+        self._turnstile = threading.Lock()
+        self._is_exclusive_wanted = False
+        self._leader: int | None = None
+        self._has_warned = False
+        self._is_closed = False
+        self._is_in_doubt = False
+        self.publish: Callable[[list[Change]], None] | None = None
+        self.step: Callable[[str], None] | None = None
+        self.guard_trips = 0
+
+    def submit(self, operation: Callable[[Transaction], T]) -> T:
+        """Run ``operation`` in the next commit and return its result once that is on disk."""
+        if self._leader == threading.get_ident():
+            raise StoreError(
+                "a write was started inside another write's operation; use its transaction"
+            )
+        if self._is_exclusive_wanted and self._turnstile.acquire(timeout=self._timeout_s):
+            self._turnstile.release()
+        request: _Request[T] = _Request(operation)
+        self._queue.append(request)
+        self._take_mutex(request)
+        try:
+            if not request.is_done:
+                self._leader = threading.get_ident()
+                while not request.is_done:
+                    self._commit_next()
+        except BaseException:
+            with suppress(ValueError):
+                self._queue.remove(request)
+            raise
+        finally:
+            self._leader = None
+            self._mutex.release()
+        if request.error is not None:
+            raise request.error
+        return request.result  # type: ignore[return-value]
+
+    def _take_mutex(self, request: _Request[T]) -> None:
+        try:
+            if self._mutex.acquire(timeout=self._timeout_s):
+                return
+        except BaseException:
+            with suppress(ValueError):
+                self._queue.remove(request)
+            raise
+        try:
+            self._queue.remove(request)
+        except ValueError:
+            # A leader has it already, and its own waits are bounded.
+            if self._mutex.acquire(timeout=2 * self._timeout_s + 10):
+                return
+            raise StoreBusyError(
+                "this write was begun but not finished in time; whether it was kept is unknown"
+            ) from None
+        raise StoreBusyError(
+            f"other writes of this process took more than {self._timeout_s:g} s; "
+            "write again later or raise timeout_s"
+        )
+
+    def _commit_next(self) -> None:
+        queue = self._queue
+        batch = [queue.popleft() for _ in range(min(len(queue), MAX_BATCH))]
+        try:
+            if self._is_closed:
+                raise ClosedError("this memory was closed; open it again")
+            self._lock.acquire()
+            try:
+                self._commit(batch)
+            finally:
+                self._lock.release()
+        except apsw.Error as error:
+            if is_damaging(error):
+                self._pool.drop_writer()
+            for request in batch:
+                request.error = translate(error, self._pool.path)
+                request.error.__cause__ = error
+        except Exception as error:  # noqa: BLE001 - each caller gets it
+            for request in batch:
+                request.error = error
+        except BaseException:
+            # The leader was interrupted. What was rolled back goes to the next leader.
+            if self._is_in_doubt:
+                for request in batch:
+                    request.error = StoreError(
+                        "the thread that committed this write was interrupted; "
+                        "whether it was kept is unknown, look before writing it again"
+                    )
+                    request.is_done = True
+            queue.extendleft(request for request in reversed(batch) if not request.is_done)
+            raise
+        for request in batch:
+            request.is_done = True
+
+    def _commit(self, batch: list[_Request[Any]]) -> None:
+        self._is_in_doubt = False
+        self._step("locked")
+        for _ in range(_MAX_TRIES):
+            if self._guard.changed():
+                self._reopen()
+            connection = self._pool.writer()
+            changes, witness = self._run(connection, batch)
+            self._step("committed")
+            if not self._guard.changed():
+                break
+            self._reopen()
+            if self._is_kept(self._pool.writer(), changes, witness):
+                break
+        else:
+            raise StoreError(
+                f"{self._pool.path} was replaced during each of {_MAX_TRIES} tries to write it; "
+                "close whatever else opens it in this process, and read it with sql() instead"
+            )
+        self._is_in_doubt = False
+        for request in batch:
+            request.is_done = True
+        self._step("checked")
+        if changes:
+            self._announce(changes)
+        self._step("announced")
+
+    def _run(
+        self, connection: apsw.Connection, batch: list[_Request[Any]]
+    ) -> tuple[list[Change], str | None]:
+        """Run the batch in one transaction; return its changes, or a witness if it logged none."""
+        execute = connection.execute
+        execute("BEGIN IMMEDIATE")
+        try:
+            self._step("begun")
+            before = connection.total_changes()
+            made_ms = time.time_ns() // 1_000_000
+            changes: list[Change] = []
+            for request in batch:
+                self._run_one(connection, request, made_ms, changes, alone=len(batch) == 1)
+            witness = None
+            if not changes and connection.total_changes() != before:
+                witness = secrets.token_hex(16)
+                execute(_SAVE_WITNESS, (witness,))
+            self._step("written")
+            self._is_in_doubt = True
+            execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                with suppress(apsw.Error):
+                    execute("ROLLBACK")
+            if connection.in_transaction:
+                self._pool.drop_writer()
+            raise
+        return changes, witness
+
+    def _run_one(
+        self,
+        connection: apsw.Connection,
+        request: _Request[Any],
+        made_ms: int,
+        changes: list[Change],
+        *,
+        alone: bool,
+    ) -> None:
+        transaction = Transaction(connection, made_ms)
+        request.error = None
+        if not alone:
+            connection.execute("SAVEPOINT operation")
+        try:
+            request.result = request.operation(transaction)
+        except Exception as error:
+            if alone or not connection.in_transaction:
+                raise
+            if is_damaging(error):
+                raise
+            connection.execute("ROLLBACK TO operation")
+            connection.execute("RELEASE operation")
+            request.result = None
+            request.error = error
+            if isinstance(error, apsw.Error):
+                request.error = translate(error, self._pool.path)
+                request.error.__cause__ = error
+            return
+        if not connection.in_transaction:
+            raise StoreError("an operation ended its transaction; it must leave that to the store")
+        if not alone:
+            connection.execute("RELEASE operation")
+        changes += transaction._changes  # noqa: SLF001 - one module, two halves
+
+    def _is_kept(
+        self, connection: apsw.Connection, changes: list[Change], witness: str | None
+    ) -> bool:
+        """Say whether the reopened file has the commit. A commit is kept whole or not at all."""
+        if changes:
+            last = changes[-1]
+            rows = connection.execute(_SELECT_CHANGE, (last.seq,)).fetchall()
+            return [row[:3] for row in rows] == [(last.op, last.tier, last.id)]
+        if witness is not None:
+            return connection.execute(_READ_WITNESS).fetchall() == [(witness,)]
+        return True
+
+    def _announce(self, changes: list[Change]) -> None:
+        try:
+            if self.publish is not None:
+                self.publish(changes)
+        except Exception as error:  # noqa: BLE001 - the rows are committed and stay so
+            # Derived state is a function of the rows up to a seq: it catches up from them.
+            self._warn(f"a commit could not be published, it will be caught up: {error!r}")
+        finally:
+            self._counter.raise_to(changes[-1].seq)
+
+    # -- a second SQLite library
+
+    def heal(self) -> None:
+        """Reopen every connection if the files were replaced; called by readers that noticed."""
+        if self._leader == threading.get_ident():
+            return
+        if not self._mutex.acquire(timeout=self._timeout_s):
+            raise StoreBusyError("the store was replaced and could not be reopened in time")
+        try:
+            with self._lock, translated(self._pool.path):
+                if self._guard.changed():
+                    self._reopen()
+        finally:
+            self._mutex.release()
+
+    def _reopen(self) -> None:
+        shared = self._pool.shared
+        for _ in range(_MAX_TRIES):
+            with shared.drained():
+                if self._guard.missing():
+                    raise StoreError(
+                        f"{self._pool.path} was removed while it was open; put it back or restore "
+                        "a backup, what is written now would be lost"
+                    )
+                self._pool.writer()
+                shared.settle()
+            if not self._guard.holds_deleted():
+                break
+        self.guard_trips += 1
+        if not self._has_warned:
+            self._has_warned = True
+            self._warn(
+                f"another SQLite library in this process closed {self._pool.path} and took its WAL "
+                "away; nothing acknowledged was lost, but read it with sql() instead"
+            )
+
+    @staticmethod
+    def _warn(message: str) -> None:
+        # A filter that turns warnings into errors must not turn a kept write into a failed one.
+        with suppress(Warning):
+            warnings.warn(message, StoreWarning, stacklevel=5)
+
+    def _step(self, name: str) -> None:
+        if self.step is not None:
+            self.step(name)
+
+    # -- the whole
+
+    def exclusive(self, work: Callable[[apsw.Connection], T], *, timeout_s: float) -> T:
+        """Run ``work`` on the write connection outside any transaction, while nobody writes."""
+        if self._leader == threading.get_ident():
+            raise StoreError("this can't run inside a write's operation")
+        deadline = time.monotonic() + timeout_s
+        self._take_mutex_alone(timeout_s)
+        try:
+            self._lock.acquire(max(0.0, deadline - time.monotonic()))
+            try:
+                with translated(self._pool.path):
+                    if self._guard.changed():
+                        self._reopen()
+                    return work(self._pool.writer())
+            finally:
+                self._lock.release()
+        finally:
+            self._mutex.release()
+
+    def _take_mutex_alone(self, timeout_s: float) -> None:
+        begun = time.monotonic()
+        if not self._turnstile.acquire(timeout=timeout_s):
+            raise StoreBusyError(f"the store was not free for {timeout_s:g} s")
+        try:
+            self._is_exclusive_wanted = True
+            if not self._mutex.acquire(timeout=max(0.0, begun + timeout_s - time.monotonic())):
+                raise StoreBusyError(f"a write of this process took more than {timeout_s:g} s")
+        finally:
+            self._is_exclusive_wanted = False
+            self._turnstile.release()
+
+    def close(self) -> None:
+        """Refuse every later write; those that wait get ClosedError."""
+        self._is_closed = True

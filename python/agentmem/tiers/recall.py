@@ -1,0 +1,163 @@
+"""Find what fits a question: both signals, fused, filtered before they rank."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from agentmem.errors import InvalidInputError
+from agentmem.models import EMPTY, TIERS, Hit, Trust, from_ms, to_ms
+from agentmem.store.conditions import check_where
+from agentmem.store.scopes import check_scope, join_scope
+
+__all__ = ["MAX_K", "RRF_K", "WEIGHTS", "check_k", "depth_of", "filters", "to_hits"]
+
+# With k = 3 a row that is first in either signal is among the first five whatever the other signal
+# says: at most four rows can be high enough in both lists. With the paper's 60 agreement at rank 20
+# beats it. The paper's own k stays the default of `agentmem.fuse`.
+RRF_K = 3.0
+WEIGHTS = (1.0, 1.0)
+MAX_K = 10_000
+MAX_QUERY_BYTES = 1024 * 1024
+TIER_BITS = {tier: 1 << number for number, tier in enumerate(TIERS)}
+NUMBER_BITS = (1 << 56) - 1
+
+
+def check_k(k: int) -> int:
+    """Return k if it is a number of hits that can be asked for.
+
+    Raises:
+        InvalidInputError: It is no whole number from 1 to 10,000.
+    """
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
+        raise InvalidInputError(f"k: a whole number from 1 to {MAX_K} is needed, {k!r} was given")
+    return k
+
+
+def depth_of(k: int) -> int:
+    """Return how many candidates each signal gives for k hits."""
+    return max(4 * k, 50)
+
+
+def _strings(value: Iterable[str] | None, argument: str) -> list[str] | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return [value]
+    found = list(value)
+    if not all(isinstance(item, str) for item in found):
+        raise InvalidInputError(f"{argument}: strings are needed, {found!r} was given")
+    return found
+
+
+def _tiers(value: Sequence[str] | str) -> int:
+    bits = 0
+    for tier in (value,) if isinstance(value, str) else value:
+        if tier not in TIER_BITS:
+            raise InvalidInputError(f"tiers: {tier!r} is none of {', '.join(TIERS)}")
+        bits |= TIER_BITS[tier]
+    return bits
+
+
+def filters(
+    base: str,
+    *,
+    tiers: Sequence[str] = ("L1",),
+    kinds: Iterable[str] | None = None,
+    tags: Iterable[str] | None = None,
+    any_tags: Iterable[str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    scopes: Iterable[str] | None = None,
+    session: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    as_of: datetime | None = None,
+) -> dict[str, Any]:
+    """Return the native filter of recall's arguments; ``scopes`` are below the memory's own.
+
+    Raises:
+        InvalidInputError: An argument is wrong.
+    """
+    found: dict[str, Any] = {}
+    if tiers != ("L1",):
+        found["tiers"] = _tiers(tiers)
+    if scopes is not None:
+        several = _strings(scopes, "scopes") or []
+        if not several:
+            raise InvalidInputError("scopes: an empty list would match nothing; pass None for all")
+        found["scopes"] = [
+            join_scope(base, check_scope(path, argument="scopes")) for path in several
+        ]
+    elif base:
+        found["scopes"] = [base]
+    if kinds is not None:
+        found["kinds"] = _strings(kinds, "kinds")
+    if tags is not None:
+        found["tags"] = _strings(tags, "tags")
+    if any_tags is not None:
+        found["any_tags"] = _strings(any_tags, "any_tags")
+    if where is not None:
+        found["where"] = check_where(where)
+    if session is not None:
+        if not isinstance(session, str):
+            raise InvalidInputError(f"session: a string is needed, {session!r} was given")
+        found["session"] = session
+    if since is not None:
+        found["since_ms"] = to_ms(since, argument="since")
+    if until is not None:
+        found["until_ms"] = to_ms(until, argument="until")
+    if as_of is not None:
+        found["as_of_ms"] = to_ms(as_of, argument="as_of")
+    return found
+
+
+def to_hits(rows: Sequence[tuple[Any, ...]], *, explain: bool) -> list[Hit]:
+    """Return the public values of native hits."""
+    hits = []
+    for (
+        key, score, bm25_rank, ann_rank, bm25_score, cosine, tier, kind, scope, session, position,
+        text, subject, tags, metadata, sources, created_ms, event_ms, valid_from_ms, valid_to_ms,
+        is_current, priority, trust,
+    ) in rows:  # fmt: skip
+        explanation = None
+        if explain:
+            explanation = {
+                "rrf_k": RRF_K,
+                "bm25": _signal(bm25_rank, bm25_score, WEIGHTS[0]),
+                "ann": _signal(ann_rank, cosine, WEIGHTS[1]),
+            }
+        hits.append(
+            Hit(
+                f"L{tier}:{key & NUMBER_BITS}",
+                TIERS[tier],
+                kind,
+                text,
+                score,
+                bm25_rank,
+                ann_rank,
+                None,
+                subject,
+                tags,
+                EMPTY if metadata == "{}" else json.loads(metadata),
+                sources,
+                scope,
+                session,
+                position,
+                from_ms(created_ms),
+                None if event_ms is None else from_ms(event_ms),
+                None if valid_from_ms is None else from_ms(valid_from_ms),
+                None if valid_to_ms is None else from_ms(valid_to_ms),
+                is_current,
+                priority,
+                Trust(trust),
+                explanation,
+            )
+        )
+    return hits
+
+
+def _signal(rank: int | None, score: float | None, weight: float) -> dict[str, Any]:
+    part = 0.0 if rank is None else weight / (RRF_K + rank)
+    return {"rank": rank, "score": score, "weight": weight, "part": part}

@@ -1,0 +1,148 @@
+"""The vectors of what is written and asked: given by the host, or made by the embedder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from agentmem.errors import DimensionError, EmbeddingError, InvalidInputError
+from agentmem.protocols import Embedder, GivenEmbeddings
+from agentmem.store.embeddings import MAX_CHUNKS
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from agentmem.tiers.fact_input import NewFact
+
+__all__ = ["embed_query", "embed_texts", "given_vector", "given_vectors"]
+
+Vector = "npt.NDArray[np.float32]"
+
+
+def given_vector(
+    embedding: Any, ndim: int, *, argument: str = "embedding"
+) -> npt.NDArray[np.float32]:
+    """Return one embedding of the host as a unit vector: float32, shape ``(ndim,)``.
+
+    Raises:
+        DimensionError: It has another length.
+        InvalidInputError: It is not numeric, not finite, or zero.
+    """
+    try:
+        vector = np.array(embedding, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{argument}: numbers are needed: {error}") from error
+    if vector.ndim != 1:
+        raise InvalidInputError(
+            f"{argument}: one vector is needed, an array of shape {vector.shape} was given"
+        )
+    if vector.shape[0] != ndim:
+        raise DimensionError(ndim, vector.shape[0])
+    norm = float(np.dot(vector, vector))
+    if not np.isfinite(norm):
+        # Either an element is not finite, or only the square of a huge one overflows.
+        if not np.isfinite(vector).all():
+            raise InvalidInputError(f"{argument}: it holds NaN or an infinite value")
+        vector /= np.abs(vector).max()
+        norm = float(np.dot(vector, vector))
+    if norm < 1e-30:  # noqa: PLR2004
+        peak = float(np.abs(vector).max()) if ndim else 0.0
+        if peak == 0.0:
+            raise InvalidInputError(f"{argument}: a zero vector has no direction")
+        vector /= peak
+        norm = float(np.dot(vector, vector))
+    vector /= np.float32(norm**0.5)
+    return vector
+
+
+def given_vectors(items: Sequence[NewFact], ndim: int) -> list[bytes | None]:
+    """Return the unit vector of each fact that brings one, None for the others."""
+    at = [place for place, item in enumerate(items) if item.embedding is not None]
+    found: list[bytes | None] = [None] * len(items)
+    if not at:
+        return found
+    try:
+        matrix = np.array([items[place].embedding for place in at], dtype=np.float32)
+    except (TypeError, ValueError):
+        matrix = np.empty(0, np.float32)
+    if matrix.shape == (len(at), ndim):
+        norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
+        if bool(np.isfinite(norms).all()) and float(norms.min()) > 1e-15:  # noqa: PLR2004
+            matrix /= norms[:, None]
+            raw, width = matrix.tobytes(), ndim * 4
+            for nth, place in enumerate(at):
+                found[place] = raw[nth * width : (nth + 1) * width]
+            return found
+    for place in at:
+        name = f"facts[{place}]: embedding" if len(items) > 1 else "embedding"
+        found[place] = given_vector(items[place].embedding, ndim, argument=name).tobytes()
+    return found
+
+
+def _checked(vectors: Any, ndim: int, embedder: Embedder) -> npt.NDArray[np.float32]:
+    """Return the embedder's answer if it is what its protocol promises."""
+    array = np.ascontiguousarray(vectors, dtype=np.float32)
+    if array.ndim != 2 or array.shape[1] != ndim:  # noqa: PLR2004
+        raise EmbeddingError(
+            f"embedder {embedder.id!r} gave an array of shape {array.shape}, (n, {ndim}) is needed"
+        )
+    norms = np.sqrt(np.einsum("ij,ij->i", array, array))
+    if not np.isfinite(norms).all() or (norms == 0).any():
+        raise EmbeddingError(f"embedder {embedder.id!r} gave a vector that is zero or not finite")
+    if np.abs(norms - 1).max(initial=0) > 1e-3:  # noqa: PLR2004
+        array = array / norms[:, None]
+    return array
+
+
+def embed_texts(embedder: Embedder | GivenEmbeddings, texts: Sequence[str]) -> list[bytes]:
+    """Return the vectors of each text, its chunks one after the other; ``b""`` without content.
+
+    Raises:
+        InvalidInputError: The store's vectors come from the host and none was given.
+        EmbeddingError: The embedder failed.
+    """
+    if isinstance(embedder, GivenEmbeddings):
+        raise InvalidInputError(
+            f"embedding: this memory holds the host's own vectors ({embedder.id!r}); "
+            f"pass embedding= with {embedder.ndim} numbers"
+        )
+    in_chunks = getattr(embedder, "embed_chunks", None)
+    try:
+        if in_chunks is None:
+            rows = _checked(embedder.embed(texts), embedder.ndim, embedder)
+            if len(rows) != len(texts):
+                raise EmbeddingError(
+                    f"embedder {embedder.id!r} gave {len(rows)} vectors for {len(texts)} texts"
+                )
+            return [row.tobytes() for row in rows]
+        return [
+            _checked(chunks, embedder.ndim, embedder)[:MAX_CHUNKS].tobytes() if len(chunks) else b""
+            for chunks in in_chunks(texts)
+        ]
+    except EmbeddingError:
+        raise
+    except Exception as error:
+        raise EmbeddingError(f"embedder {embedder.id!r} failed: {error}") from error
+
+
+def embed_query(embedder: Embedder | GivenEmbeddings, text: str) -> npt.NDArray[np.float32] | None:
+    """Return the vector of a question, None for one without content.
+
+    Raises:
+        InvalidInputError: The store's vectors come from the host and none was given.
+        EmbeddingError: The embedder failed; BM25 alone is not an answer.
+    """
+    if isinstance(embedder, GivenEmbeddings):
+        embed_texts(embedder, ())
+    as_query = getattr(embedder, "embed_query", None)
+    try:
+        if as_query is not None:
+            vector: npt.NDArray[np.float32] | None = as_query(text)
+            return vector
+        return _checked(embedder.embed([text]), embedder.ndim, embedder)[0]
+    except EmbeddingError:
+        raise
+    except Exception as error:
+        raise EmbeddingError(f"embedder {embedder.id!r} failed: {error}") from error

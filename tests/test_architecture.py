@@ -1,0 +1,136 @@
+"""The house keeps its shape: import arrows, public names, errors, light imports."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import agentmem
+from agentmem import errors
+
+PACKAGE = Path(agentmem.__file__).parent
+ROOT = PACKAGE.parents[1]
+# Each part may import those to its right, and itself.
+ARROWS = {
+    "cli": {"memory", "toollog", "tiers", "embedding", "models", "protocols", "errors", "agentmem"},
+    "aio": {"memory"},
+    "memory": {"tiers", "index", "toollog", "embedding", "store", "models", "protocols", "errors"},
+    "tiers": {"index", "toollog", "embedding", "store", "models", "protocols", "errors", "_native"},
+    "index": {"store", "errors", "_native"},
+    "toollog": {"models", "protocols", "errors", "_native"},
+    "embedding": {"protocols", "errors"},
+    "store": {"models", "protocols", "errors", "agentmem"},
+    "fusion": {"_native"},
+    "models": {"errors"},
+    "protocols": {"errors"},
+    "errors": set(),
+    "agentmem": set(),
+}  # fmt: skip
+ONLY_IN = {"apsw": {"store"}, "onnxruntime": {"embedding"}, "tokenizers": {"embedding"},
+           "sqlite3": set(), "pickle": set(), "marshal": set(), "shelve": set()}  # fmt: skip
+
+
+def imports(path):
+    """Yield ``(module, is_for_types_only)`` of every import in a file."""
+    tree = ast.parse(path.read_text())
+    guarded = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+            if node.module == "agentmem":
+                names = [f"agentmem.{alias.name}" for alias in node.names]
+        for name in names:
+            yield name, id(node) in guarded
+
+
+def part_of(path):
+    """Return which part of the house a file belongs to."""
+    relative = path.relative_to(PACKAGE).parts
+    name = relative[0].removesuffix(".py")
+    return "agentmem" if name == "__init__" else name
+
+
+def test_arrows_point_one_way():
+    wrong = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        part = part_of(path)
+        for name, types_only in imports(path):
+            top, _, rest = name.partition(".")
+            if top in ONLY_IN and part not in ONLY_IN[top] and not types_only:
+                wrong.append(f"{path.name} imports {name}")
+            if top != "agentmem" or types_only:
+                continue
+            target = rest.partition(".")[0] or "agentmem"
+            if part == "agentmem" or target == part:
+                continue
+            if not (PACKAGE / target).exists() and not (PACKAGE / f"{target}.py").exists():
+                target = "agentmem" if target != "_native" else target
+            if target not in ARROWS[part]:
+                wrong.append(f"{path.relative_to(PACKAGE)} imports {name}")
+    assert wrong == []
+
+
+def test_no_eval_and_no_exec():
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id not in ("eval", "exec"), path
+
+
+def test_public_names_are_sorted_complete_and_there():
+    names = agentmem.__all__
+    assert names == sorted(names)
+    assert set(names) == {*agentmem._HOME_OF, "__version__"}
+    for name in names:
+        assert getattr(agentmem, name) is not None
+
+
+def test_every_error_is_in_the_tree_and_public():
+    classes = {
+        name: value
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, errors.AgentMemError)
+    }
+    assert set(errors.__all__) == set(classes)
+    for name in classes:
+        assert name == "AgentMemError" or name in errors.__doc__
+        assert name in agentmem.__all__
+
+
+def test_every_error_is_raised_somewhere():
+    sources = "\n".join(path.read_text() for path in PACKAGE.rglob("*.py"))
+    rust = "\n".join(path.read_text() for path in (ROOT / "rust").rglob("*.rs"))
+    later = {"NotOwnerError", "ConflictError", "IllegalMoveError", "SkillError"}
+    parents = {"AgentMemError", "StoreError", "SearchIndexError"}
+    for name in set(errors.__all__) - later - parents:
+        assert f"raise {name}" in sources or f"{name}(" in sources or name in rust, name
+
+
+def test_import_is_light():
+    code = (
+        "import sys, agentmem; "
+        "print([m for m in ('numpy', 'apsw', 'onnxruntime', 'tokenizers', 'onnx', 'click', "
+        "'agentmem._native') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_files_stay_short():
+    long = [
+        (path.name, lines)
+        for folder, ending in (("python/agentmem", "*.py"), ("rust", "*.rs"), ("tests", "*.py"))
+        for path in (ROOT / folder).rglob(ending)
+        if (lines := len(path.read_text().splitlines())) > 560
+    ]
+    assert long == []
