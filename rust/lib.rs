@@ -5,8 +5,21 @@
 
 pub mod ann;
 pub mod bits;
+pub mod bm25;
 pub mod error;
+pub mod files;
+pub mod filter;
+pub mod hybrid;
+pub mod label;
+pub mod row;
 pub mod rrf;
+pub mod segment;
+pub mod snapshot;
+mod source;
+pub mod tail;
 pub mod text;
+
+#[cfg(feature = "python")]
+mod py;
 
 pub use error::{Error, Result};
