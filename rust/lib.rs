@@ -3,6 +3,23 @@
 //! Modules call one way: `py -> hybrid -> {snapshot, tail} -> {bm25, ann, rrf, text} -> error`;
 //! `mermaid` and `redact` stand alone. Only `py` names `PyO3` or numpy, behind the feature `python`.
 
+pub mod ann;
+pub mod bits;
+pub mod bm25;
 pub mod error;
+pub mod files;
+pub mod filter;
+pub mod hybrid;
+pub mod label;
+pub mod row;
+pub mod rrf;
+pub mod segment;
+pub mod snapshot;
+mod source;
+pub mod tail;
+pub mod text;
+
+#[cfg(feature = "python")]
+mod py;
 
 pub use error::{Error, Result};

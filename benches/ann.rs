@@ -1,0 +1,213 @@
+//! Figures of the vector signal, one line a case: n, ndim, data, mode, µs, recall.
+//! Wall time; a search is far shorter than a time slice, so on a busy machine read the median.
+//!
+//! `cargo bench --bench ann -- 10000 100000` (sizes; `--graph` adds HNSW, which takes minutes).
+
+#![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)] // A program for the terminal.
+
+use std::time::{Duration, Instant};
+
+use agentmem::ann::{
+    Allowed, Mode, Query, Scored, TailVectors, VectorSegment, WriteOptions, Writer, normalise,
+};
+use agentmem::bits::Bitset;
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn normal(&mut self) -> f32 {
+        let bits = self.next();
+        let parts = (0..4).map(|part| (bits >> (16 * part)) as u16);
+        (parts.map(|x| f32::from(x) / 65_536.0).sum::<f32>() - 2.0) * 1.732
+    }
+
+    fn unit(&mut self, ndim: usize) -> Vec<f32> {
+        let vector: Vec<f32> = (0..ndim).map(|_| self.normal()).collect();
+        normalise(&vector, ndim).unwrap()
+    }
+
+    fn near(&mut self, center: &[f32], noise: f32) -> Vec<f32> {
+        let scale = noise / (center.len() as f32).sqrt();
+        let vector: Vec<f32> = center.iter().map(|x| x + scale * self.normal()).collect();
+        normalise(&vector, center.len()).unwrap()
+    }
+}
+
+/// Median and 95th percentile of µs, and every answer.
+fn time<T>(
+    queries: &[Query],
+    rounds: usize,
+    mut work: impl FnMut(&Query) -> T,
+) -> (f64, f64, Vec<T>) {
+    let mut times = Vec::new();
+    let mut answers = Vec::new();
+    for round in 0..=rounds {
+        for query in queries {
+            let start = Instant::now();
+            let answer = work(query);
+            let spent = start.elapsed().as_secs_f64() * 1e6;
+            if round == 0 {
+                answers.push(answer);
+            } else {
+                times.push(spent);
+            }
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    (
+        times[times.len() / 2],
+        times[times.len() * 95 / 100],
+        answers,
+    )
+}
+
+fn recall(found: &[Vec<Scored>], truth: &[Vec<Scored>], k: usize) -> f64 {
+    let (mut hits, mut total) = (0, 0);
+    for (found, truth) in found.iter().zip(truth) {
+        let best = &truth[..k.min(truth.len())];
+        total += best.len();
+        hits += found
+            .iter()
+            .take(k)
+            .filter(|hit| best.contains(hit))
+            .count();
+    }
+    hits as f64 / total as f64
+}
+
+fn resident_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS"));
+    let kb = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
+    kb.unwrap_or(0.0) / 1024.0
+}
+
+fn run(n: u32, ndim: usize, clustered: bool, graph: bool) {
+    let mut random = Random(42);
+    let centers: Vec<Vec<f32>> = (0..n / 100 + 1).map(|_| random.unit(ndim)).collect();
+    let mut make = |row: u32| {
+        if clustered {
+            let center = row as usize % centers.len();
+            random.near(&centers[center], 0.6)
+        } else {
+            random.unit(ndim)
+        }
+    };
+    let data = if clustered { "clustered" } else { "gaussian" };
+    let queries: Vec<Query> = (0..40)
+        .map(|row| Query::new(&make(row * 7)).unwrap())
+        .collect();
+    let dir = tempfile::tempdir().unwrap();
+    let options = WriteOptions { graph, sync: false };
+    let mut writer = Writer::create(dir.path(), ndim, options).unwrap();
+    let mut written = Duration::ZERO;
+    let batch: Vec<Vec<f32>> = (0..1_000).map(&mut make).collect();
+    let mut tail = TailVectors::new(ndim).unwrap();
+    for row in 0..n {
+        // Vectors made in batches, so that writing alone is timed.
+        let vector = if clustered || row >= 1_000 {
+            make(row)
+        } else {
+            batch[row as usize].clone()
+        };
+        let start = Instant::now();
+        writer.push(row, &vector).unwrap();
+        written += start.elapsed();
+        if row < 20_000 {
+            tail.push(row, &vector).unwrap();
+        }
+    }
+    let start = Instant::now();
+    let files = writer.finish().unwrap();
+    let finish = start.elapsed().as_secs_f64();
+    println!(
+        "{n:>8} {ndim} {data:9} write           {:8.2} µs a vector, finish {:.2} s",
+        written.as_secs_f64() * 1e6 / f64::from(n),
+        finish
+    );
+    let before = resident_mb();
+    let start = Instant::now();
+    let segment = VectorSegment::open(dir.path(), ndim, &files, Mode::Hnsw).unwrap();
+    println!(
+        "{n:>8} {ndim} {data:9} open            {:8.1} ms",
+        start.elapsed().as_secs_f64() * 1e3
+    );
+    let ids: Vec<u64> = (0..u64::from(n)).collect();
+    let rounds = 20;
+    let search = |mode, allowed| {
+        let ids = &ids;
+        let segment = &segment;
+        move |query: &Query| segment.search(query, 50, mode, allowed, None, ids).unwrap()
+    };
+    let report = |name: &str,
+                  (p50, p95, found): (f64, f64, Vec<Vec<Scored>>),
+                  truth: &[Vec<Scored>]| {
+        println!(
+            "{n:>8} {ndim} {data:9} {name:15} {p50:8.1} µs p50 {p95:8.1} p95  recall@10 {:.4} @50 {:.4}",
+            recall(&found, truth, 10),
+            recall(&found, truth, 50)
+        );
+    };
+    let exact = time(&queries, rounds, search(Mode::Exact, Allowed::All));
+    let truth = exact.2.clone();
+    report("exact", exact, &truth);
+    report(
+        "auto",
+        time(&queries, rounds, search(Mode::Auto, Allowed::All)),
+        &truth,
+    );
+    println!(
+        "{n:>8} {ndim} {data:9} resident        {:8.1} MB",
+        resident_mb() - before
+    );
+    if graph {
+        report(
+            "hnsw",
+            time(&queries, rounds, search(Mode::Hnsw, Allowed::All)),
+            &truth,
+        );
+    }
+    let rows: Vec<u32> = (0..100).map(|row| row * (n / 100)).collect();
+    let truth_rows = time(&queries, 0, search(Mode::Exact, Allowed::Rows(&rows))).2;
+    report(
+        "100 rows",
+        time(&queries, rounds, search(Mode::Auto, Allowed::Rows(&rows))),
+        &truth_rows,
+    );
+    let third: Bitset = (0..n).filter(|row| row % 3 == 0).collect();
+    let truth_third = time(&queries, 0, search(Mode::Exact, Allowed::Bits(&third))).2;
+    report(
+        "third",
+        time(&queries, rounds, search(Mode::Auto, Allowed::Bits(&third))),
+        &truth_third,
+    );
+    let (p50, p95, _) = time(&queries, rounds, |query| {
+        tail.search(query, 50, Allowed::All, &ids).unwrap()
+    });
+    println!(
+        "{:>8} {ndim} {data:9} tail            {p50:8.1} µs p50 {p95:8.1} p95",
+        tail.len()
+    );
+    let (p50, _, _) = time(&queries, rounds, |query| {
+        Query::new(query.vector()).unwrap()
+    });
+    println!("{n:>8} {ndim} {data:9} prepare query   {p50:8.1} µs p50");
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let graph = words.iter().any(|word| word == "--graph");
+    let sizes: Vec<u32> = words.iter().filter_map(|word| word.parse().ok()).collect();
+    for n in if sizes.is_empty() { vec![2_000] } else { sizes } {
+        for clustered in [false, true] {
+            run(n, 384, clustered, graph);
+        }
+    }
+}

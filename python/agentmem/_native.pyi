@@ -1,0 +1,292 @@
+"""The contract of the native core. Hosts use it through ``agentmem``."""
+
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from typing import Final, Literal, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+build_profile: Final[str]
+
+type _Mode = Literal["auto", "exact", "hnsw"]
+type _Row = tuple[
+    int,  # key: unique; tier << 56 | number
+    int,  # tier, 0 to 31
+    str,  # kind
+    str,  # scope, a path of /-separated segments
+    str | None,  # session
+    int | None,  # position in the session
+    str,  # text
+    int,  # created_ms
+    int | None,  # event_ms
+    int | None,  # valid_from_ms
+    int | None,  # valid_to_ms
+    bool,  # is_current
+    int,  # priority
+    int,  # trust
+    str | None,  # subject
+    Sequence[str],  # tags
+    str,  # metadata: a JSON object
+    Sequence[str],  # sources
+    bytes | None,  # vectors: float32, little-endian, n * ndim
+]
+type _Hit = tuple[
+    int,  # key
+    float,  # score
+    int | None,  # bm25_rank, from 1
+    int | None,  # ann_rank, from 1
+    float | None,  # bm25_score
+    float | None,  # cosine
+    int,  # tier
+    str,  # kind
+    str,  # scope
+    str | None,  # session
+    int,  # position
+    str,  # text
+    str | None,  # subject
+    tuple[str, ...],  # tags
+    str,  # metadata: a JSON object
+    tuple[str, ...],  # sources
+    int,  # created_ms
+    int | None,  # event_ms
+    int | None,  # valid_from_ms
+    int | None,  # valid_to_ms
+    bool,  # is_current
+    int,  # priority
+    int,  # trust
+]
+
+@final
+class StoreIndex:
+    """The index of a store: immutable generations on disk and a tail in memory. Thread-safe."""
+
+    @staticmethod
+    def open(
+        directory: str | PathLike[str], *, epoch: str, space: str, ndim: int, ann: _Mode = "auto"
+    ) -> StoreIndex:
+        """Return the index of a folder; empty with watermark 0 where it holds none.
+
+        Raises:
+            IndexCorruptError: It is damaged, or was made for another epoch, space, ndim,
+                analyzer or format.
+            InvalidInputError: ndim is not in 1..4096, or ann is unknown.
+        """
+
+    @property
+    def watermark(self) -> int:
+        """The last seq of the published generation."""
+
+    @property
+    def applied(self) -> int:
+        """The last seq in generation and tail."""
+
+    @property
+    def tail_len(self) -> int:
+        """Live rows of the tail."""
+
+    @property
+    def live_len(self) -> int:
+        """Live rows."""
+
+    def apply(self, rows: Sequence[_Row], removed: Sequence[int], seq: int) -> None:
+        """Upsert rows by key, then remove keys; then ``applied`` is at least seq.
+
+        A key in both is removed. Applying the same again changes nothing.
+
+        Raises:
+            InvalidInputError: A row is wrong; nothing was changed.
+            DimensionError: A vector has another length; nothing was changed.
+        """
+
+    def search(
+        self,
+        text: str,
+        vector: NDArray[np.float32] | None,
+        k: int,
+        depth: int,
+        *,
+        weights: tuple[float, float] = (1.0, 1.0),
+        rrf_k: float = 60.0,
+        now_ms: int,
+        as_of_ms: int | None = None,
+        tiers: int = 2,
+        scopes: Sequence[str] = (),
+        kinds: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        any_tags: Sequence[str] | None = None,
+        where: str | None = None,
+        session: str | None = None,
+        since_ms: int | None = None,
+        until_ms: int | None = None,
+    ) -> list[_Hit]:
+        """Return at most k hits, best first, with everything that they show.
+
+        Both signals rank the rows that the filters allow; RRF fuses them. Equal scores are
+        ordered by smaller key. The interpreter is released once.
+
+        Args:
+            text: Any text up to 1 MiB; blank text has no lexical signal.
+            vector: float32, shape (ndim,); None leaves out the vector signal.
+            k: Hits wanted, at least 1.
+            depth: Candidates from each signal; at least k are taken.
+            weights: Of BM25 and vectors in the fusion, at least 0.
+            rrf_k: The fusion's constant, above 0.
+            now_ms: The time of asking: rows whose valid time ended are left out.
+            as_of_ms: Read at this valid time instead; superseded rows are included.
+            tiers: Bit n allows tier n.
+            scopes: Each with all below it; none given: everything.
+            kinds: Any of them; an empty sequence allows nothing.
+            tags: All of them.
+            any_tags: Any of them; an empty sequence allows nothing.
+            where: A JSON object of conditions on metadata paths and ``$kind``, ``$session``,
+                ``$subject``, ``$tag``, ``$priority``, ``$trust``.
+            session: Exactly this one.
+            since_ms: Event time, else creation, not before.
+            until_ms: Event time, else creation, before.
+
+        Raises:
+            InvalidInputError: An argument is wrong.
+            DimensionError: The vector has another length.
+            IndexCorruptError: A row can't be read.
+        """
+
+    def search_many(
+        self,
+        texts: Sequence[str],
+        vectors: NDArray[np.float32] | None,
+        k: int,
+        depth: int,
+        *,
+        weights: tuple[float, float] = (1.0, 1.0),
+        rrf_k: float = 60.0,
+        now_ms: int,
+        as_of_ms: int | None = None,
+        tiers: int = 2,
+        scopes: Sequence[str] = (),
+        kinds: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        any_tags: Sequence[str] | None = None,
+        where: str | None = None,
+        session: str | None = None,
+        since_ms: int | None = None,
+        until_ms: int | None = None,
+    ) -> list[list[_Hit]]:
+        """Return the hits of each text with its vector, float32, shape (n, ndim)."""
+
+    def fold(self, *, minimum: int = 1) -> bool:
+        """Make a segment of the tail where minimum changes wait, publish, merge what is due.
+
+        Returns:
+            Whether a generation was published.
+
+        Raises:
+            IndexBusyError: Another process is publishing.
+        """
+
+    def reload(self) -> bool:
+        """Load the generation that another process published; False where there is none.
+
+        Raises:
+            IndexCorruptError: It is damaged, gone, or older than ours.
+        """
+
+    def verify(self) -> dict[str, int]:
+        """Read every file again and look for a sample of the rows; counts as in ``stats``.
+
+        Raises:
+            IndexCorruptError: For the first thing that is wrong.
+        """
+
+    def keys(self) -> NDArray[np.uint64]:
+        """Return the live keys, ascending, shape (n,)."""
+
+    def stats(self) -> dict[str, int]:
+        """Return segments, rows, dead, tail, live, vectors, bytes, generation."""
+
+@final
+class HybridIndex:
+    """A hybrid index without a store: BM25 over texts, cosine over vectors, fused by RRF.
+
+    Thread-safe. Ids are 0 to 2**64 - 1.
+    """
+
+    def __new__(cls, ndim: int, *, ann: _Mode = "auto") -> HybridIndex: ...
+    @staticmethod
+    def open(path: str | PathLike[str], *, ann: _Mode = "auto") -> HybridIndex:
+        """Open what ``save`` wrote; the folder is only read."""
+
+    def add(
+        self,
+        ids: ArrayLike,
+        texts: Sequence[str],
+        vectors: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        positions: Sequence[int] | None = None,
+    ) -> None:
+        """Add texts and vectors, found at once; an id that is added again is replaced.
+
+        Args:
+            ids: uint64, shape (n,).
+            texts: n of any content.
+            vectors: float32, shape (n, ndim); brought to unit length.
+            groups: uint64, shape (n,): rows that belong together.
+            positions: n places in the group.
+
+        Raises:
+            InvalidInputError: An argument is wrong; nothing was added.
+            DimensionError: The vectors have another length; nothing was added.
+        """
+
+    def remove(self, ids: ArrayLike) -> int:
+        """Remove ids; return how many were there."""
+
+    def search(
+        self,
+        text: str,
+        vector: ArrayLike | None,
+        k: int,
+        depth: int | None = None,
+        weights: tuple[float, float] | None = None,
+        filter: ArrayLike | None = None,  # noqa: A002
+    ) -> SearchResult:
+        """Return the k ids that fit best; ``filter`` holds the ids that may be returned."""
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the index into a folder, atomically."""
+
+    def fold(self) -> bool:
+        """Make an immutable segment of what was added since the last one, for faster searches."""
+
+    def keys(self) -> NDArray[np.uint64]:
+        """Return the live ids, ascending, shape (n,)."""
+
+    @property
+    def ndim(self) -> int:
+        """Dimensions of the vectors."""
+
+    def __len__(self) -> int: ...
+
+@final
+class SearchResult:
+    """Ids and scores of a search, best first, with the rank in each signal."""
+
+    @property
+    def ids(self) -> NDArray[np.uint64]:
+        """Shape (n,)."""
+
+    @property
+    def scores(self) -> NDArray[np.float32]:
+        """Fused scores, shape (n,)."""
+
+    @property
+    def bm25_ranks(self) -> NDArray[np.uint32]:
+        """From 1; 0 where the signal did not find the id. Shape (n,)."""
+
+    @property
+    def ann_ranks(self) -> NDArray[np.uint32]:
+        """From 1; 0 where the signal did not find the id. Shape (n,)."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[tuple[int, float]]: ...

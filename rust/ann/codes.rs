@@ -1,0 +1,285 @@
+//! The int8 image of stored vectors, and the scan that finds which of them may be among the best.
+//!
+//! A vector is kept as `scale * code` (code in -127..=127, stored biased by 128) with the norm of
+//! what that loses. From these and the query's own error each scan yields an upper and a lower bound
+//! of the exact score; a vector is dropped only when enough others are certainly better.
+
+use super::kernels::kernels;
+use super::query::{Query, codes_stride, nibbles_stride};
+
+/// Rows of one step of the scan: raw sums and bounds of a step stay in the first-level cache.
+const STEP: usize = 512;
+
+/// Standard deviation of a rounding error that is uniform over one step of the 4-bit grid
+/// (127 / 7 int8 steps): 127 / 7 / sqrt(12).
+const NIBBLE_ERROR: f32 = 5.237;
+
+/// How many of those the 4-bit bound allows for: beyond 4, less than 1 in 15,000 vectors.
+const NIBBLE_SIGMAS: f32 = 4.0;
+
+/// Encodes one unit vector; `codes` (one padded row) is overwritten. Returns scale and residual norm.
+pub(super) fn encode(vector: &[f32], codes: &mut [u8]) -> (f32, f32) {
+    let mut lanes = [0.0_f32; 32];
+    let (blocks, rest) = vector.as_chunks::<32>();
+    for block in blocks {
+        for (most, x) in lanes.iter_mut().zip(block) {
+            *most = if x.abs() > *most { x.abs() } else { *most };
+        }
+    }
+    let largest = rest
+        .iter()
+        .chain(&lanes)
+        .fold(0.0_f32, |most, x| most.max(x.abs()));
+    codes.fill(0x80);
+    let scale = largest / 127.0;
+    let lost = (kernels().encode)(vector, scale, 127.0 / largest, codes);
+    // Rounded up: the residual itself was computed in float32.
+    (scale, lost.sqrt() * 1.000_01 + 1e-6)
+}
+
+/// Packs one padded row of codes into 4 bits each: codes 0..64 of a 128-code block fill the low
+/// halves of its 64 bytes, codes 64..128 the high halves; a missing half is zero (query pads too).
+pub(super) fn pack_nibbles(codes: &[u8], out: &mut [u8]) {
+    out.fill(0x88);
+    let coarse = |code: u8| {
+        // round(code * 7 / 127) with zero kept exact, biased by 8: 1..=15.
+        let signed = i32::from(code) - 128;
+        ((signed * 14 + 127 * 17) / 254) as u8
+    };
+    for (block, bytes) in codes.chunks(128).zip(out.chunks_mut(64)) {
+        let (first, second) = block.split_at(64.min(block.len()));
+        for (byte, &code) in bytes.iter_mut().zip(first) {
+            *byte = (*byte & 0xf0) | coarse(code);
+        }
+        for (byte, &code) in bytes.iter_mut().zip(second) {
+            *byte = (*byte & 0x0f) | (coarse(code) << 4);
+        }
+    }
+}
+
+/// Consecutive vectors of one place, starting at vector number `first`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Block<'a> {
+    pub(super) first: u32,
+    pub(super) codes: &'a [u8],
+    pub(super) scales: &'a [f32],
+    pub(super) residuals: &'a [f32],
+}
+
+/// A vector that may be among the best.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate {
+    pub(super) vector: u32,
+    pub(super) upper: f32,
+    lower: f32,
+}
+
+/// Collects candidates: keeps every vector whose upper bound reaches the `need`-th best lower bound.
+#[derive(Debug, Default)]
+pub(super) struct Collector {
+    need: usize,
+    limit: usize,
+    threshold: f32,
+    pub(super) items: Vec<Candidate>,
+    raw: Vec<i32>,
+    uppers: Vec<f32>,
+}
+
+impl Collector {
+    /// Starts over for the best `need` vectors.
+    pub(super) fn reset(&mut self, need: usize) {
+        self.need = need.max(1);
+        self.limit = self.need.saturating_mul(2).saturating_add(64);
+        self.threshold = f32::NEG_INFINITY;
+        self.items.clear();
+    }
+
+    #[inline]
+    fn push(&mut self, candidate: Candidate) {
+        self.items.push(candidate);
+        if self.items.len() >= self.limit {
+            self.compact();
+            // Grows with what must be kept, so that equal vectors do not compact at every push.
+            self.limit = self.items.len() + self.need + 64;
+        }
+    }
+
+    /// Drops what can no longer be among the best.
+    pub(super) fn compact(&mut self) {
+        if self.items.len() > self.need {
+            self.items
+                .select_nth_unstable_by(self.need - 1, |a, b| b.lower.total_cmp(&a.lower));
+            self.threshold = self.threshold.max(self.items[self.need - 1].lower);
+        }
+        let threshold = self.threshold;
+        self.items.retain(|candidate| candidate.upper >= threshold);
+    }
+
+    /// Scans int8 codes; `allowed` is asked only about vectors that would be candidates.
+    pub(super) fn scan(
+        &mut self,
+        block: Block,
+        query: &Query,
+        mut allowed: impl FnMut(u32) -> bool,
+    ) {
+        let kernels = kernels();
+        let stride = codes_stride(query.ndim());
+        let terms = [query.factor, query.norm, query.slack];
+        let bias = query.wide_sum.wrapping_mul(128);
+        self.raw.resize(STEP, 0);
+        self.uppers.resize(STEP, 0.0);
+        let steps = block
+            .codes
+            .chunks(STEP * stride)
+            .zip(block.scales.chunks(STEP))
+            .zip(block.residuals.chunks(STEP));
+        let mut first = block.first;
+        for ((codes, scales), residuals) in steps {
+            let count = scales.len().min(codes.len() / stride);
+            sum_rows(codes, stride, &mut self.raw[..count], bias, |rows| {
+                (kernels.codes)(rows, &query.planes)
+            });
+            (kernels.uppers)(
+                &self.raw[..count],
+                scales,
+                residuals,
+                terms,
+                &mut self.uppers[..count],
+            );
+            self.take(first, count, residuals, query, &mut allowed);
+            first += count as u32;
+        }
+    }
+
+    /// Bounds the given vectors of a block (numbers relative to its start) by their int8 codes.
+    pub(super) fn gather(
+        &mut self,
+        block: Block,
+        vectors: &[u32],
+        query: &Query,
+        mut allowed: impl FnMut(u32) -> bool,
+    ) {
+        let kernels = kernels();
+        let stride = codes_stride(query.ndim());
+        let bias = query.wide_sum.wrapping_mul(128);
+        let row = |vector: u32| {
+            let at = vector as usize * stride;
+            block.codes.get(at..at + stride).unwrap_or(&[])
+        };
+        for four in vectors.chunks(4) {
+            let at = |lane: usize| four.get(lane).or(four.first()).copied().unwrap_or(0);
+            let sums = (kernels.codes)(
+                [row(at(0)), row(at(1)), row(at(2)), row(at(3))],
+                &query.planes,
+            );
+            for (&vector, sum) in four.iter().zip(sums) {
+                let number = vector as usize;
+                let (Some(&scale), Some(&residual)) =
+                    (block.scales.get(number), block.residuals.get(number))
+                else {
+                    continue;
+                };
+                let middle = scale * (query.factor * sum.wrapping_sub(bias) as f32);
+                let radius = query.norm * residual + query.slack;
+                let vector = block.first + vector;
+                if middle + radius >= self.threshold && allowed(vector) {
+                    self.push(Candidate {
+                        vector,
+                        upper: middle + radius,
+                        lower: middle - radius,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Scans 4-bit codes: the bounds hold for all but about 1 in 15,000 vectors.
+    pub(super) fn scan_nibbles(
+        &mut self,
+        nibbles: &[u8],
+        scales: &[f32],
+        query: &Query,
+        mut allowed: impl FnMut(u32) -> bool,
+    ) {
+        let kernels = kernels();
+        let stride = nibbles_stride(query.ndim());
+        let factor = query.coarse_factor * (127.0 / 7.0);
+        let spread = NIBBLE_SIGMAS * NIBBLE_ERROR * query.norm;
+        let bias = query.coarse_sum.wrapping_mul(8);
+        self.raw.resize(STEP, 0);
+        self.uppers.resize(STEP, 0.0);
+        let mut first = 0_u32;
+        for (codes, scales) in nibbles.chunks(STEP * stride).zip(scales.chunks(STEP)) {
+            let count = scales.len().min(codes.len() / stride);
+            sum_rows(codes, stride, &mut self.raw[..count], bias, |rows| {
+                (kernels.nibbles)(rows, &query.planes)
+            });
+            // The radius is a multiple of the scale: the scales serve as residuals.
+            let terms = [factor, spread, 0.0];
+            (kernels.uppers)(
+                &self.raw[..count],
+                scales,
+                scales,
+                terms,
+                &mut self.uppers[..count],
+            );
+            for index in 0..count {
+                let upper = self.uppers[index];
+                let vector = first + index as u32;
+                if upper >= self.threshold && allowed(vector) {
+                    let lower = upper - 2.0 * spread * scales[index];
+                    self.push(Candidate {
+                        vector,
+                        upper,
+                        lower,
+                    });
+                }
+            }
+            first += count as u32;
+        }
+    }
+
+    fn take(
+        &mut self,
+        first: u32,
+        count: usize,
+        residuals: &[f32],
+        query: &Query,
+        allowed: &mut impl FnMut(u32) -> bool,
+    ) {
+        for index in 0..count {
+            let upper = self.uppers[index];
+            let vector = first + index as u32;
+            if upper >= self.threshold && allowed(vector) {
+                let lower = upper - 2.0 * (query.norm * residuals[index] + query.slack);
+                self.push(Candidate {
+                    vector,
+                    upper,
+                    lower,
+                });
+            }
+        }
+    }
+}
+
+/// Computes one biased sum a row, four rows at a time.
+#[inline]
+fn sum_rows(
+    codes: &[u8],
+    stride: usize,
+    out: &mut [i32],
+    bias: i32,
+    kernel: impl Fn([&[u8]; 4]) -> [i32; 4],
+) {
+    for (rows, sums) in codes.chunks(4 * stride).zip(out.chunks_mut(4)) {
+        // A last group of fewer than four repeats its first row; the extra sums are dropped.
+        let row = |lane: usize| {
+            rows.get(lane * stride..(lane + 1) * stride)
+                .unwrap_or(&rows[..stride])
+        };
+        let four = kernel([row(0), row(1), row(2), row(3)]);
+        for (out, sum) in sums.iter_mut().zip(four) {
+            *out = sum.wrapping_sub(bias);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The vector signal: cosine over unit float32 vectors.
+//!
+//! Promise: every score is the exact float32 dot, the same bits on every CPU and in every place a
+//! vector may live, so any split of rows between segments and tail ranks the same. Rows are found by
+//! an int8 scan whose bounds are proven ([`Query`]); very large segments use a 4-bit prefilter or a
+//! graph first, which may miss a row but never misstates a score. What was damaged on the disk is an
+//! error, never an answer. Filters are applied before ranking.
+
+mod codes;
+mod files;
+mod graph;
+mod kernels;
+mod query;
+mod search;
+mod segment;
+mod tail;
+mod write;
+
+pub use files::FileEntry;
+pub use query::{MAX_NDIM, Query, normalise};
+pub use search::{Allowed, sort};
+pub use segment::VectorSegment;
+pub use tail::TailVectors;
+pub use write::{MAX_VECTORS_PER_ROW, WriteOptions, Writer, write};
+
+/// Segments of at least this many vectors carry 4-bit codes, which `Mode::Auto` scans first.
+pub const NIBBLES_FROM: usize = 30_000;
+
+/// Segments of at least this many vectors are searched by their graph, where they have one, in
+/// `Mode::Auto`.
+pub const HNSW_FROM: usize = 1_000_000;
+
+/// How a segment is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Exact below [`NIBBLES_FROM`] vectors, 4-bit prefilter above, graph from [`HNSW_FROM`] on.
+    #[default]
+    Auto,
+    /// Always the certified scan: recall is 1.
+    Exact,
+    /// The graph wherever the segment has one and the filter is not narrow.
+    Hnsw,
+}
+
+/// A row and its score: the cosine of its best vector.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scored {
+    /// Row of the segment or tail.
+    pub row: u32,
+    /// Cosine in -1..=1, up to rounding.
+    pub score: f32,
+}

@@ -1,0 +1,497 @@
+//! The vectors of one immutable segment: opened after their checksums, searched without a lock.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use memmap2::Mmap;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::codes::Block;
+use super::files::{FileEntry, corrupt, map, open_sized, read_at, read_checked};
+use super::graph::Graph;
+use super::kernels::kernels;
+use super::query::{Query, codes_stride, nibbles_stride};
+use super::search::{Allowed, Scratch, check, rescore, with_scratch};
+use super::write::{
+    CODES, FLAG_GRAPH, FLAG_IDENTITY, FLAG_NIBBLES, FLOATS, GRAPH, HEADER, MAGIC,
+    MAX_VECTORS_PER_ROW, META, NIBBLES,
+};
+use super::{HNSW_FROM, Mode, Scored};
+use crate::bits::Bitset;
+use crate::error::Result;
+
+/// Float files up to this size are mapped; larger ones are read row by row, so that they do not
+/// count as this process's memory.
+const MAP_UP_TO: u64 = 32 * 1024 * 1024;
+
+/// An allowed set smaller than this share of the rows is gathered instead of scanned.
+const GATHER_SHARE: usize = 6;
+
+/// Of every this many rows at least one must be allowed for the graph to be walked.
+const GRAPH_SHARE: usize = 12;
+
+#[derive(Debug)]
+enum Floats {
+    Mapped(Mmap),
+    File(File),
+}
+
+/// The vectors of one segment.
+#[derive(Debug)]
+pub struct VectorSegment {
+    dir: PathBuf,
+    entries: Vec<FileEntry>,
+    ndim: usize,
+    scales: Vec<f32>,
+    residuals: Vec<f32>,
+    checks: Vec<u32>,
+    /// Vector number where each row starts, one more at the end; empty when row n has vector n.
+    starts: Vec<u32>,
+    /// Row of each vector; empty when vector n is of row n.
+    rows: Vec<u32>,
+    row_count: usize,
+    most_per_row: usize,
+    codes: Option<Mmap>,
+    nibbles: Option<Mmap>,
+    graph: Option<Graph>,
+    floats: Floats,
+    floats_path: PathBuf,
+    /// One bit a vector: its float row was compared with its checksum.
+    verified: Vec<AtomicU64>,
+}
+
+impl VectorSegment {
+    /// Opens a segment's files. All but the float rows and, unless `mode` can use it, the graph are
+    /// checked against `expected` now; each float row is when it is first read.
+    ///
+    /// # Errors
+    /// [`crate::Error::IndexCorrupt`] for a file that is missing, cut, changed or foreign; [`crate::Error::Io`];
+    /// [`crate::Error::Engine`] if the graph cannot be loaded.
+    pub fn open(dir: &Path, ndim: usize, expected: &[FileEntry], mode: Mode) -> Result<Self> {
+        let entry = |name: &str| {
+            expected
+                .iter()
+                .find(|entry| entry.0 == name)
+                .ok_or_else(|| corrupt(&dir.join(name), "the manifest does not name it"))
+        };
+        let meta_path = dir.join(META);
+        let &(_, bytes, sum) = entry(META)?;
+        let mut meta = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0));
+        read_checked(&meta_path, &open_sized(&meta_path, bytes)?, sum, |piece| {
+            meta.extend_from_slice(piece);
+        })?;
+        let meta = Meta::parse(&meta, ndim).map_err(|reason| corrupt(&meta_path, reason))?;
+        let count = meta.scales.len();
+
+        let plane = |name: &str, stride: usize| -> Result<Option<Mmap>> {
+            let path = dir.join(name);
+            let &(_, bytes, sum) = entry(name)?;
+            if bytes != (count * stride) as u64 {
+                return Err(corrupt(
+                    &path,
+                    format!("{bytes} bytes do not fit {count} vectors"),
+                ));
+            }
+            let file = open_sized(&path, bytes)?;
+            read_checked(&path, &file, sum, |_| ())?;
+            // An empty file cannot be mapped.
+            if bytes == 0 {
+                Ok(None)
+            } else {
+                Ok(Some(map(&file)?))
+            }
+        };
+        let codes = plane(CODES, codes_stride(ndim))?;
+        let nibbles = if meta.flags & FLAG_NIBBLES == 0 {
+            None
+        } else {
+            plane(NIBBLES, nibbles_stride(ndim))?
+        };
+        let uses_graph = match mode {
+            Mode::Exact => false,
+            Mode::Auto => count >= HNSW_FROM,
+            Mode::Hnsw => true,
+        };
+        let graph = if meta.flags & FLAG_GRAPH != 0 && uses_graph {
+            Some(Graph::open(&dir.join(GRAPH), ndim, count, entry(GRAPH)?)?)
+        } else {
+            None
+        };
+
+        let floats_path = dir.join(FLOATS);
+        let &(_, bytes, _) = entry(FLOATS)?;
+        if bytes != (count * ndim * 4) as u64 {
+            return Err(corrupt(
+                &floats_path,
+                format!("{bytes} bytes do not fit {count} vectors"),
+            ));
+        }
+        let file = open_sized(&floats_path, bytes)?;
+        let floats = if bytes == 0 || bytes > MAP_UP_TO {
+            Floats::File(file)
+        } else {
+            Floats::Mapped(map(&file)?)
+        };
+        Ok(Self {
+            dir: dir.to_owned(),
+            entries: expected.to_vec(),
+            ndim,
+            scales: meta.scales,
+            residuals: meta.residuals,
+            checks: meta.checks,
+            starts: meta.starts,
+            rows: meta.rows,
+            row_count: meta.row_count,
+            most_per_row: meta.most_per_row,
+            codes,
+            nibbles,
+            graph,
+            floats,
+            floats_path,
+            verified: std::iter::repeat_with(AtomicU64::default)
+                .take(count.div_ceil(64))
+                .collect(),
+        })
+    }
+
+    /// Returns the number of vectors.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.scales.len()
+    }
+
+    /// Tells whether there are no vectors.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.scales.is_empty()
+    }
+
+    /// Returns one more than the largest row that has a vector.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.row_count
+    }
+
+    /// Tells whether a graph is loaded.
+    #[must_use]
+    pub fn has_graph(&self) -> bool {
+        self.graph.is_some()
+    }
+
+    /// Returns the best `depth` rows by cosine, best first, ties by smaller id.
+    ///
+    /// A row with several vectors counts once, by its best. `dead` rows are never returned. Every
+    /// score is the exact float32 dot. In the exact regime (`Mode::Exact`; fewer than
+    /// [`super::NIBBLES_FROM`] vectors; a narrow allowed set) the rows are provably the best; above
+    /// it the 4-bit prefilter or the graph may miss some.
+    ///
+    /// `ids` maps rows to ids and must cover every row.
+    ///
+    /// # Errors
+    /// [`crate::Error::Dimension`]; [`crate::Error::InvalidInput`] if `ids` is too short;
+    /// [`crate::Error::IndexCorrupt`] if a float row does not match its checksum; [`crate::Error::Engine`].
+    pub fn search(
+        &self,
+        query: &Query,
+        depth: usize,
+        mode: Mode,
+        allowed: Allowed,
+        dead: Option<&Bitset>,
+        ids: &[u64],
+    ) -> Result<Vec<Scored>> {
+        check(self.ndim, query.ndim(), self.row_count, ids)?;
+        let depth = depth.min(self.len());
+        if depth == 0 {
+            return Ok(Vec::new());
+        }
+        with_scratch(|scratch| {
+            let is_dead = |row: u32| dead.is_some_and(|dead| dead.contains(row));
+            let need = depth.saturating_mul(self.most_per_row);
+            let narrow = match allowed {
+                Allowed::All => None,
+                Allowed::Rows(rows) => Some(rows.len()),
+                Allowed::Bits(bits) => Some(bits.count()),
+            };
+            if narrow.is_some_and(|few| few < self.row_count / GATHER_SHARE)
+                || matches!(allowed, Allowed::Rows(_))
+            {
+                self.gather_rows(scratch, query, need, allowed, is_dead);
+                return self.finish(scratch, query, depth, ids);
+            }
+            let is_allowed = |vector: u32| {
+                let row = self.row_of(vector);
+                !is_dead(row)
+                    && match allowed {
+                        Allowed::Bits(bits) => bits.contains(row),
+                        _ => true,
+                    }
+            };
+            let walk = match mode {
+                Mode::Exact => None,
+                Mode::Auto if self.len() < HNSW_FROM => None,
+                Mode::Auto | Mode::Hnsw => self.graph.as_ref(),
+            };
+            if let Some(graph) = walk
+                && narrow.is_none_or(|some| some >= self.row_count / GRAPH_SHARE)
+            {
+                let is_open = matches!(allowed, Allowed::All) && dead.is_none();
+                let filter = (!is_open).then_some(is_allowed);
+                let found = graph.search(query, need, filter, &mut scratch.vectors)?;
+                if found >= need.min(self.len()) {
+                    self.gather_vectors(scratch, query, need);
+                    return self.finish(scratch, query, depth, ids);
+                }
+            }
+            match &self.nibbles {
+                Some(nibbles) if mode != Mode::Exact => {
+                    let collector = &mut scratch.collector;
+                    collector.reset(need);
+                    collector.scan_nibbles(nibbles, &self.scales, query, is_allowed);
+                    collector.compact();
+                    scratch.vectors.clear();
+                    let vectors = collector.items.iter().map(|candidate| candidate.vector);
+                    scratch.vectors.extend(vectors);
+                    self.gather_vectors(scratch, query, need);
+                }
+                _ => {
+                    scratch.collector.reset(need);
+                    scratch.collector.scan(self.block(), query, is_allowed);
+                }
+            }
+            self.finish(scratch, query, depth, ids)
+        })
+    }
+
+    /// Returns the vectors of a row, exactly as they were written; none for a row without any.
+    ///
+    /// # Errors
+    /// [`crate::Error::IndexCorrupt`] if they do not match their checksums.
+    pub fn vectors(&self, row: u32) -> Result<Vec<Vec<f32>>> {
+        let mut bytes = Vec::new();
+        self.vectors_of(row)
+            .map(|vector| {
+                self.with_floats(vector, &mut bytes, |floats| {
+                    floats
+                        .as_chunks::<4>()
+                        .0
+                        .iter()
+                        .map(|x| f32::from_le_bytes(*x))
+                        .collect()
+                })
+            })
+            .collect()
+    }
+
+    /// Reads every file in full and compares all checksums.
+    ///
+    /// # Errors
+    /// [`crate::Error::IndexCorrupt`] naming the first file that is wrong.
+    pub fn verify(&self) -> Result<()> {
+        for (name, bytes, sum) in &self.entries {
+            if [FLOATS, CODES, NIBBLES, META, GRAPH].contains(&name.as_str()) {
+                let path = self.dir.join(name);
+                read_checked(&path, &open_sized(&path, *bytes)?, *sum, |_| ())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn block(&self) -> Block<'_> {
+        Block {
+            first: 0,
+            codes: self.codes.as_deref().unwrap_or(&[]),
+            scales: &self.scales,
+            residuals: &self.residuals,
+        }
+    }
+
+    #[inline]
+    fn row_of(&self, vector: u32) -> u32 {
+        self.rows.get(vector as usize).copied().unwrap_or(vector)
+    }
+
+    fn vectors_of(&self, row: u32) -> std::ops::Range<u32> {
+        if row as usize >= self.row_count {
+            return 0..0;
+        }
+        match self.starts.get(row as usize..row as usize + 2) {
+            Some(&[start, end]) => start..end,
+            _ if self.starts.is_empty() => row..row + 1,
+            _ => 0..0,
+        }
+    }
+
+    /// Makes the vectors of a narrow allowed set the candidates.
+    fn gather_rows(
+        &self,
+        scratch: &mut Scratch,
+        query: &Query,
+        need: usize,
+        allowed: Allowed,
+        is_dead: impl Fn(u32) -> bool,
+    ) {
+        scratch.vectors.clear();
+        let mut add = |row: u32| {
+            if !is_dead(row) {
+                scratch.vectors.extend(self.vectors_of(row));
+            }
+        };
+        match allowed {
+            Allowed::All => {}
+            Allowed::Rows(rows) => rows.iter().copied().for_each(&mut add),
+            Allowed::Bits(bits) => bits.iter().for_each(&mut add),
+        }
+        self.gather_vectors(scratch, query, need);
+    }
+
+    /// Makes `scratch.vectors` the candidates.
+    fn gather_vectors(&self, scratch: &mut Scratch, query: &Query, need: usize) {
+        scratch.collector.reset(need);
+        scratch
+            .collector
+            .gather(self.block(), &scratch.vectors, query, |_| true);
+    }
+
+    fn finish(
+        &self,
+        scratch: &mut Scratch,
+        query: &Query,
+        depth: usize,
+        ids: &[u64],
+    ) -> Result<Vec<Scored>> {
+        scratch.collector.compact();
+        let dot = kernels().dot;
+        rescore(
+            &mut scratch.collector.items,
+            &mut scratch.scored,
+            depth,
+            self.most_per_row <= 1,
+            ids,
+            |vector| self.row_of(vector),
+            |vector| {
+                self.with_floats(vector, &mut scratch.bytes, |floats| {
+                    dot(query.vector(), floats)
+                })
+            },
+        )
+    }
+
+    /// Lends the bytes of one float row, compared with their checksum at the first time.
+    #[inline]
+    fn with_floats<T>(
+        &self,
+        vector: u32,
+        buffer: &mut Vec<u8>,
+        work: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T> {
+        let len = self.ndim * 4;
+        let at = vector as usize * len;
+        let bytes = match &self.floats {
+            Floats::Mapped(map) => map
+                .get(at..at + len)
+                .ok_or_else(|| corrupt(&self.floats_path, format!("vector {vector} is missing")))?,
+            Floats::File(file) => {
+                buffer.resize(len, 0);
+                read_at(file, buffer, at as u64).map_err(|error| {
+                    corrupt(
+                        &self.floats_path,
+                        format!("cannot read vector {vector}: {error}"),
+                    )
+                })?;
+                buffer
+            }
+        };
+        // A set bit only saves work, so no order between threads is needed.
+        let bit = 1_u64 << (vector % 64);
+        let word = self.verified.get(vector as usize / 64);
+        if word.is_none_or(|word| word.load(Ordering::Relaxed) & bit == 0) {
+            if self.checks.get(vector as usize) != Some(&(xxh3_64(bytes) as u32)) {
+                return Err(corrupt(
+                    &self.floats_path,
+                    format!("vector {vector} does not match its checksum"),
+                ));
+            }
+            if let Some(word) = word {
+                word.fetch_or(bit, Ordering::Relaxed);
+            }
+        }
+        Ok(work(bytes))
+    }
+}
+
+/// What `vectors.meta` holds.
+struct Meta {
+    flags: u32,
+    scales: Vec<f32>,
+    residuals: Vec<f32>,
+    checks: Vec<u32>,
+    starts: Vec<u32>,
+    rows: Vec<u32>,
+    row_count: usize,
+    most_per_row: usize,
+}
+
+impl Meta {
+    fn parse(bytes: &[u8], ndim: usize) -> std::result::Result<Self, String> {
+        let (header, body) = bytes
+            .split_first_chunk::<HEADER>()
+            .ok_or("is shorter than its header")?;
+        let (magic, numbers) = header.split_at(MAGIC.len());
+        if magic != MAGIC {
+            return Err("is of another format".into());
+        }
+        let word = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
+        let &[found_ndim, count, row_count, flags] = numbers.as_chunks::<4>().0 else {
+            return Err("is shorter than its header".into());
+        };
+        let (count, row_count, flags) = (
+            word(&count) as usize,
+            word(&row_count) as usize,
+            word(&flags),
+        );
+        if word(&found_ndim) as usize != ndim {
+            return Err(format!(
+                "has vectors of length {}, not {ndim}",
+                word(&found_ndim)
+            ));
+        }
+        let is_identity = flags & FLAG_IDENTITY != 0;
+        let words = body.as_chunks::<4>().0;
+        let starts_len = if is_identity { 0 } else { row_count + 1 };
+        if body.len() % 4 != 0
+            || words.len() as u64 != 3 * count as u64 + starts_len as u64
+            || (is_identity && row_count != count)
+        {
+            return Err(format!("{} bytes do not fit {count} vectors", bytes.len()));
+        }
+        let (scales, rest) = words.split_at(count);
+        let (residuals, rest) = rest.split_at(count);
+        let (checks, starts) = rest.split_at(count);
+        let floats = |words: &[[u8; 4]]| words.iter().map(|x| f32::from_le_bytes(*x)).collect();
+        let starts: Vec<u32> = starts.iter().map(word).collect();
+        let mut rows = Vec::with_capacity(if is_identity { 0 } else { count });
+        let mut most_per_row = 1;
+        for (row, pair) in starts.windows(2).enumerate() {
+            let here = pair[1]
+                .checked_sub(pair[0])
+                .filter(|&here| here as usize <= MAX_VECTORS_PER_ROW)
+                .ok_or("its row starts are out of order")?;
+            most_per_row = most_per_row.max(here as usize);
+            rows.extend(std::iter::repeat_n(row as u32, here as usize));
+        }
+        if !is_identity && (rows.len() != count || starts.first() != Some(&0)) {
+            return Err("its row starts do not cover its vectors".into());
+        }
+        Ok(Self {
+            flags,
+            scales: floats(scales),
+            residuals: floats(residuals),
+            checks: checks.iter().map(word).collect(),
+            starts,
+            rows,
+            row_count,
+            most_per_row,
+        })
+    }
+}

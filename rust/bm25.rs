@@ -1,0 +1,181 @@
+//! The lexical signal: Okapi BM25 over joint statistics, accumulated densely.
+//!
+//! Score of a row = Σ over query terms, in query order, of idf · (k1 + 1) · tf / (tf + k1 · (1 − b + b · length / average)),
+//! idf = ln(1 + (N − df + 0.5) / (df + 0.5)) [Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009].
+//! Lengths are quantised to a byte as tantivy does. Tail and segments run the same `f32` operations in the same
+//! order, so where a row lives never changes its score.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+
+use tantivy::fieldnorm::FieldNormReader;
+
+use crate::ann::Scored;
+
+/// Term-frequency saturation; the usual value.
+pub const K1: f32 = 1.2;
+/// Weight of the length; the usual value.
+pub const B: f32 = 0.75;
+
+/// The byte that stands for a length in tokens.
+#[must_use]
+pub fn length_byte(tokens: u32) -> u8 {
+    FieldNormReader::fieldnorm_to_id(tokens)
+}
+
+/// What a query needs to know about all live rows together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Live rows.
+    pub rows: u64,
+    /// Tokens in them.
+    pub tokens: u64,
+}
+
+impl Statistics {
+    /// The weight of a term found in `df` live rows.
+    #[must_use]
+    pub fn weight(self, df: u64) -> f32 {
+        let (n, df) = (self.rows.max(df) as f32, df as f32);
+        (1.0 + (n - df + 0.5) / (df + 0.5)).ln() * (K1 + 1.0)
+    }
+
+    /// The length part of the denominator, for each length byte.
+    #[must_use]
+    pub fn norms(self) -> [f32; 256] {
+        let average = (self.tokens as f32 / self.rows.max(1) as f32).max(f32::MIN_POSITIVE);
+        std::array::from_fn(|byte| {
+            let length = FieldNormReader::id_to_fieldnorm(byte as u8) as f32;
+            K1 * (1.0 - B + B * length / average)
+        })
+    }
+}
+
+/// The part of one term in a row's score.
+#[inline]
+#[must_use]
+pub fn part(weight: f32, frequency: u32, norm: f32) -> f32 {
+    let frequency = frequency as f32;
+    weight * (frequency / (frequency + norm))
+}
+
+/// Dense scores of one part's rows; all zero between uses.
+#[derive(Default)]
+pub struct Scores(Vec<f32>);
+
+thread_local! {
+    static SCORES: RefCell<Scores> = RefCell::default();
+}
+
+/// Runs `work` with this thread's buffer, cleared and of `rows` entries.
+pub fn with_scores<T>(rows: usize, work: impl FnOnce(&mut Scores) -> T) -> T {
+    let mut scores = SCORES.with(RefCell::take);
+    scores.0.clear();
+    scores.0.resize(rows, 0.0);
+    let result = work(&mut scores);
+    SCORES.with(|place| place.replace(scores));
+    result
+}
+
+impl Scores {
+    /// Adds a run of postings of one term. `lengths` holds a byte for each row.
+    #[inline]
+    pub fn add(
+        &mut self,
+        weight: f32,
+        norms: &[f32; 256],
+        lengths: &[u8],
+        rows: &[u32],
+        frequencies: &[u32],
+    ) {
+        for (&row, &frequency) in rows.iter().zip(frequencies) {
+            if let (Some(score), Some(&length)) =
+                (self.0.get_mut(row as usize), lengths.get(row as usize))
+            {
+                *score += part(weight, frequency, norms[length as usize]);
+            }
+        }
+    }
+
+    /// The best rows that `allow` lets through, best first, ties by smaller key.
+    #[must_use]
+    pub fn top(&self, depth: usize, keys: &[u64], allow: impl Fn(u32) -> bool) -> Vec<Scored> {
+        let mut top = Top::new(depth, keys);
+        for (block, scores) in self.0.chunks(64).enumerate() {
+            let best = scores.iter().fold(
+                0.0_f32,
+                |best, &score| if score > best { score } else { best },
+            );
+            if best > 0.0 && best >= top.threshold {
+                for (place, &score) in scores.iter().enumerate() {
+                    let row = (block * 64 + place) as u32;
+                    if score > 0.0 && score >= top.threshold && allow(row) {
+                        top.push(Scored { row, score });
+                    }
+                }
+            }
+        }
+        top.finish()
+    }
+}
+
+/// Keeps the best `depth` of many, ties by smaller key.
+pub struct Top<'a> {
+    depth: usize,
+    keys: &'a [u64],
+    held: Vec<Scored>,
+    /// No score below it can be among the best.
+    pub threshold: f32,
+}
+
+impl<'a> Top<'a> {
+    /// `keys` holds the key of each row.
+    #[must_use]
+    pub fn new(depth: usize, keys: &'a [u64]) -> Self {
+        Self {
+            depth,
+            keys,
+            held: Vec::with_capacity(depth.min(1024) * 2),
+            threshold: f32::MIN_POSITIVE,
+        }
+    }
+
+    fn order(&self) -> impl Fn(&Scored, &Scored) -> Ordering + use<'a> {
+        let keys = self.keys;
+        let key = move |row: u32| keys.get(row as usize).copied().unwrap_or(u64::MAX);
+        move |a, b| {
+            b.score
+                .total_cmp(&a.score)
+                .then_with(|| key(a.row).cmp(&key(b.row)))
+        }
+    }
+
+    /// Offers one row.
+    #[inline]
+    pub fn push(&mut self, scored: Scored) {
+        self.held.push(scored);
+        if self.held.len() >= self.depth.saturating_mul(2).max(16) {
+            self.shrink();
+        }
+    }
+
+    fn shrink(&mut self) {
+        if self.held.len() > self.depth && self.depth > 0 {
+            let order = self.order();
+            self.held.select_nth_unstable_by(self.depth - 1, order);
+            self.held.truncate(self.depth);
+            if let Some(last) = self.held.last() {
+                self.threshold = last.score;
+            }
+        }
+    }
+
+    /// The best, in order.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<Scored> {
+        let order = self.order();
+        self.held.sort_unstable_by(order);
+        self.held.truncate(self.depth);
+        self.held
+    }
+}

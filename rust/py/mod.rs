@@ -1,0 +1,23 @@
+//! The Python boundary: `agentmem._native`. The only folder that names `PyO3` or numpy.
+
+mod convert;
+mod error;
+mod hybrid_index;
+mod store_index;
+
+use pyo3::prelude::*;
+
+/// The native core of agentmem. Hosts use it through `agentmem`.
+#[pymodule(gil_used = false)]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let profile = if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    };
+    module.add("build_profile", profile)?;
+    module.add_class::<store_index::StoreIndex>()?;
+    module.add_class::<hybrid_index::HybridIndex>()?;
+    module.add_class::<hybrid_index::SearchResult>()?;
+    Ok(())
+}

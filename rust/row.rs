@@ -1,0 +1,200 @@
+//! A row: everything that a hit shows and a filter needs.
+
+use crate::error::{Error, Result};
+
+/// Longest scope path in bytes; a scope's label is never cut.
+pub const LONGEST_SCOPE: usize = 16_384;
+
+/// One row of any tier. Times are Unix milliseconds, UTC.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Row {
+    /// Unique and stable; ties are ordered by it. In a store: `tier << 56 | number`.
+    pub key: u64,
+    /// 0 to 31.
+    pub tier: u8,
+    /// `fact`, `turn` and so on.
+    pub kind: String,
+    /// A path of `/`-separated segments; `""` is the root.
+    pub scope: String,
+    /// The group of neighbouring rows.
+    pub session: Option<String>,
+    /// The place in the session.
+    pub position: i64,
+    /// What is searched and shown.
+    pub text: String,
+    /// When the row was written.
+    pub created_ms: i64,
+    /// When what it tells happened.
+    pub event_ms: Option<i64>,
+    /// When it began to be true; `created_ms` where absent.
+    pub valid_from_ms: Option<i64>,
+    /// When it ceased to be true.
+    pub valid_to_ms: Option<i64>,
+    /// Not superseded.
+    pub is_current: bool,
+    /// 0 to 100 in a store; any integer here.
+    pub priority: i64,
+    /// The trust's place in its order.
+    pub trust: i64,
+    /// Who or what it is about.
+    pub subject: Option<String>,
+    /// Any strings; a tag may hold a comma.
+    pub tags: Vec<String>,
+    /// A JSON object as text; `""` is the empty object.
+    pub metadata: String,
+    /// Ids of the rows it came from.
+    pub sources: Vec<String>,
+}
+
+/// The fixed fields that filters read without decoding a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Fixed {
+    /// See [`Row`].
+    pub tier: u8,
+    /// See [`Row`].
+    pub is_current: bool,
+    /// See [`Row`].
+    pub created_ms: i64,
+    /// See [`Row`].
+    pub event_ms: Option<i64>,
+    /// See [`Row`].
+    pub valid_from_ms: Option<i64>,
+    /// See [`Row`].
+    pub valid_to_ms: Option<i64>,
+    /// See [`Row`].
+    pub priority: i64,
+    /// See [`Row`].
+    pub trust: i64,
+}
+
+impl Row {
+    /// The fixed fields.
+    #[must_use]
+    pub fn fixed(&self) -> Fixed {
+        Fixed {
+            tier: self.tier,
+            is_current: self.is_current,
+            created_ms: self.created_ms,
+            event_ms: self.event_ms,
+            valid_from_ms: self.valid_from_ms,
+            valid_to_ms: self.valid_to_ms,
+            priority: self.priority,
+            trust: self.trust,
+        }
+    }
+
+    /// The metadata, parsed.
+    ///
+    /// # Errors
+    /// `InvalidInput` where it is not a JSON object (nested at most 128 deep).
+    pub fn parse_metadata(&self) -> Result<serde_json::Value> {
+        if self.metadata.is_empty() || self.metadata == "{}" {
+            return Ok(serde_json::Value::Null);
+        }
+        match serde_json::from_str(&self.metadata) {
+            Ok(value @ serde_json::Value::Object(_)) => Ok(value),
+            Ok(_) => Err(Error::InvalidInput(format!(
+                "the metadata of row {} must be a JSON object",
+                self.key
+            ))),
+            Err(error) => Err(Error::InvalidInput(format!(
+                "the metadata of row {} is not JSON: {error}",
+                self.key
+            ))),
+        }
+    }
+
+    /// Checks what no later step checks.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a tier over 31 or a scope that is too long.
+    pub fn check(&self) -> Result<()> {
+        if self.tier > 31 {
+            return Err(Error::InvalidInput(format!(
+                "row {}: tier {} is not in 0..=31",
+                self.key, self.tier
+            )));
+        }
+        if self.scope.len() > LONGEST_SCOPE {
+            return Err(Error::InvalidInput(format!(
+                "row {}: the scope has {} bytes, at most {LONGEST_SCOPE} are allowed",
+                self.key,
+                self.scope.len()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Appends the variable fields; [`Row::decode`] reads them back.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let mut put = |s: &str| {
+            out.extend_from_slice(&(s.len() as u32).to_le_bytes());
+            out.extend_from_slice(s.as_bytes());
+        };
+        put(&self.text);
+        put(&self.kind);
+        put(&self.scope);
+        put(&self.metadata);
+        let lists = [
+            self.session.as_slice(),
+            self.subject.as_slice(),
+            &self.tags,
+            &self.sources,
+        ];
+        for list in lists {
+            out.extend_from_slice(&(list.len() as u32).to_le_bytes());
+            for item in list {
+                out.extend_from_slice(&(item.len() as u32).to_le_bytes());
+                out.extend_from_slice(item.as_bytes());
+            }
+        }
+    }
+
+    /// The variable fields; the fixed ones are left at their defaults. `None` where the bytes are not a row.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut cursor = Cursor(bytes);
+        let mut row = Self {
+            text: cursor.string()?,
+            kind: cursor.string()?,
+            scope: cursor.string()?,
+            metadata: cursor.string()?,
+            ..Self::default()
+        };
+        row.session = cursor.list()?.pop();
+        row.subject = cursor.list()?.pop();
+        row.tags = cursor.list()?;
+        row.sources = cursor.list()?;
+        Some(row)
+    }
+
+    /// The text alone.
+    pub(crate) fn decode_text(bytes: &[u8]) -> Option<&str> {
+        Cursor(bytes).str()
+    }
+}
+
+struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    fn number(&mut self) -> Option<usize> {
+        let (head, rest) = self.0.split_first_chunk::<4>()?;
+        self.0 = rest;
+        Some(u32::from_le_bytes(*head) as usize)
+    }
+
+    fn str(&mut self) -> Option<&'a str> {
+        let length = self.number()?;
+        let (head, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        std::str::from_utf8(head).ok()
+    }
+
+    fn string(&mut self) -> Option<String> {
+        self.str().map(str::to_owned)
+    }
+
+    fn list(&mut self) -> Option<Vec<String>> {
+        let count = self.number()?;
+        (0..count).map(|_| self.string()).collect()
+    }
+}

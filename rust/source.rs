@@ -1,0 +1,214 @@
+//! What filters and ranking need from a place that holds rows: a segment or the tail.
+
+use std::sync::Arc;
+
+use tantivy::postings::TermInfo;
+
+use crate::ann::{Allowed, Mode, Query, Scored};
+use crate::bits::Bitset;
+use crate::error::Result;
+use crate::row::{Fixed, Row};
+
+/// A set of rows while it is collected: a list as long as it is short, bits from then on.
+#[derive(Debug)]
+pub(crate) enum RowSet {
+    /// Not sorted until [`RowSet::sorted`].
+    Rows(Vec<u32>, usize),
+    Bits(Bitset),
+}
+
+impl RowSet {
+    pub(crate) fn new(universe: u32) -> Self {
+        Self::Rows(Vec::new(), universe as usize)
+    }
+
+    pub(crate) fn extend(&mut self, rows: &[u32]) {
+        match self {
+            Self::Rows(list, universe) => {
+                list.extend_from_slice(rows);
+                if list.len() > (*universe / 32).max(64) {
+                    let mut bits = Bitset::new(*universe);
+                    for &row in list.iter() {
+                        bits.insert(row);
+                    }
+                    *self = Self::Bits(bits);
+                }
+            }
+            Self::Bits(bits) => {
+                for &row in rows {
+                    bits.insert(row);
+                }
+            }
+        }
+    }
+
+    /// Sorts the list and drops repeats.
+    pub(crate) fn sorted(mut self) -> Self {
+        if let Self::Rows(list, _) = &mut self {
+            list.sort_unstable();
+            list.dedup();
+        }
+        self
+    }
+
+    pub(crate) fn into_bits(self) -> Bitset {
+        match self {
+            Self::Bits(bits) => bits,
+            Self::Rows(list, universe) => {
+                let mut bits = Bitset::new(universe);
+                for row in list {
+                    bits.insert(row);
+                }
+                bits
+            }
+        }
+    }
+
+    pub(crate) fn complement(self) -> Self {
+        let mut bits = self.into_bits();
+        bits.invert();
+        Self::Bits(bits)
+    }
+
+    /// Both must be sorted.
+    pub(crate) fn intersect(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Bits(mut a), Self::Bits(b)) => {
+                a.intersect(&b);
+                Self::Bits(a)
+            }
+            (Self::Rows(mut list, universe), Self::Bits(bits))
+            | (Self::Bits(bits), Self::Rows(mut list, universe)) => {
+                list.retain(|&row| bits.contains(row));
+                Self::Rows(list, universe)
+            }
+            (Self::Rows(a, universe), Self::Rows(b, _)) => {
+                let (mut short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+                short.retain(|row| long.binary_search(row).is_ok());
+                Self::Rows(short, universe)
+            }
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Self::Rows(list, _) => list.is_empty(),
+            Self::Bits(bits) => bits.count() == 0,
+        }
+    }
+}
+
+/// The rows that ranking may return from one source.
+#[derive(Debug)]
+pub(crate) enum Selection {
+    All,
+    Bits(Bitset),
+    /// Ascending.
+    Rows(Vec<u32>),
+}
+
+impl Selection {
+    pub(crate) fn allowed(&self) -> Allowed<'_> {
+        match self {
+            Self::All => Allowed::All,
+            Self::Bits(bits) => Allowed::Bits(bits),
+            Self::Rows(rows) => Allowed::Rows(rows),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Self::Rows(rows) if rows.is_empty())
+    }
+}
+
+/// What a label in a range says about its rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Yes,
+    No,
+    /// Only the row itself can tell.
+    Unsure,
+}
+
+/// The rows that are current now and of some tiers, as far as that does not depend on the time of asking.
+#[derive(Debug)]
+pub(crate) struct Current {
+    /// Current, and no end is set.
+    pub(crate) bits: Bitset,
+    /// Current, with an end: to be looked at one by one.
+    pub(crate) ending: Vec<u32>,
+    /// `bits` holds every row.
+    pub(crate) is_all: bool,
+}
+
+impl Current {
+    pub(crate) fn of(rows: u32, tiers: u32, fixed: impl Fn(u32) -> Fixed) -> Self {
+        let mut bits = Bitset::new(rows as usize);
+        let mut ending = Vec::new();
+        for row in 0..rows {
+            let fixed = fixed(row);
+            if fixed.is_current && tiers >> fixed.tier & 1 == 1 {
+                if fixed.valid_to_ms.is_some() {
+                    ending.push(row);
+                } else {
+                    bits.insert(row);
+                }
+            }
+        }
+        let is_all = bits.count() == rows as usize;
+        Self {
+            bits,
+            ending,
+            is_all,
+        }
+    }
+}
+
+/// Where a term's postings are.
+#[derive(Clone, Debug)]
+pub(crate) enum TermPlace {
+    Segment(TermInfo),
+    Tail(u32),
+}
+
+/// A place that holds rows. Row numbers are 0 to `rows() - 1`; dead rows are the caller's matter.
+pub(crate) trait Source: Send + Sync {
+    fn rows(&self) -> u32;
+    /// The key of each row.
+    fn keys(&self) -> &[u64];
+    /// The latest row of a key.
+    fn find(&self, key: u64) -> Option<u32>;
+    fn fixed(&self, row: u32) -> Fixed;
+    fn row(&self, row: u32) -> Result<Row>;
+    /// Tokens of a row.
+    fn length(&self, row: u32) -> u32;
+    /// The unique terms of a row.
+    fn terms_of(&self, row: u32, emit: &mut dyn FnMut(&str)) -> Result<()>;
+    fn label(&self, label: &str, out: &mut RowSet) -> Result<()>;
+    fn label_range(
+        &self,
+        from: &str,
+        to: &str,
+        visit: &mut dyn FnMut(&str) -> Verdict,
+        yes: &mut RowSet,
+        unsure: &mut RowSet,
+    ) -> Result<()>;
+    fn current(&self, tiers: u32) -> Arc<Current>;
+    /// A term's postings and how many rows hold it, dead ones included.
+    fn lookup(&self, term: &str) -> Result<Option<(TermPlace, u32)>>;
+    fn bm25(
+        &self,
+        terms: &[(TermPlace, f32)],
+        norms: &[f32; 256],
+        depth: usize,
+        selection: &Selection,
+    ) -> Result<Vec<Scored>>;
+    fn ann(
+        &self,
+        query: &Query,
+        depth: usize,
+        mode: Mode,
+        selection: &Selection,
+    ) -> Result<Vec<Scored>>;
+    fn vectors(&self, row: u32) -> Result<Vec<Vec<f32>>>;
+}
