@@ -131,38 +131,33 @@ class SearchIndex:
             self._wake.set()
 
     def search(
-        self,
-        text: str,
-        vector: npt.NDArray[np.float32] | None,
-        k: int,
-        depth: int,
-        **options: Any,
+        self, text: str, vector: npt.NDArray[np.float32] | None, **asked: Any
     ) -> list[tuple[Any, ...]]:
         """Return the native hits of one query, after looking for other processes' writes."""
         if self._database.counter.value > self._native.applied:
             self.catch_up()
         try:
-            return self._native.search(text, vector, k, depth, **options)
+            return self._native.search(text, vector, **asked)
         except IndexCorruptError:
             self.rebuild()
-            return self._native.search(text, vector, k, depth, **options)
+            return self._native.search(text, vector, **asked)
 
     def search_many(
-        self,
-        texts: Sequence[str],
-        vectors: Sequence[npt.NDArray[np.float32] | None],
-        k: int,
-        depth: int,
-        **options: Any,
-    ) -> list[list[tuple[Any, ...]]]:
-        """Return the native hits of several queries in one call."""
+        self, texts: Sequence[str], vectors: Sequence[npt.NDArray[np.float32]], **asked: Any
+    ) -> Sequence[list[tuple[Any, ...]]]:
+        """Return the native hits of several queries, each with its vector, in one call."""
+        if not texts:
+            return []
+        import numpy as np
+
+        matrix = np.stack(vectors)
         if self._database.counter.value > self._native.applied:
             self.catch_up()
         try:
-            return self._native.search_many(texts, vectors, k, depth, **options)
+            return self._native.search_many(texts, matrix, **asked)
         except IndexCorruptError:
             self.rebuild()
-            return self._native.search_many(texts, vectors, k, depth, **options)
+            return self._native.search_many(texts, matrix, **asked)
 
     @contextmanager
     def _publishing(self, *, wait: bool) -> Iterator[bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from agentmem.errors import InvalidInputError
+from agentmem.errors import IndexCorruptError, InvalidInputError
 from agentmem.models import Fact, Stats, Turn, Verification, format_id, parse_id
 from agentmem.store import embeddings, facts, redactions, turns
 from agentmem.store.conditions import check_where, matches
@@ -133,8 +133,10 @@ def verify(opened: Opened) -> Verification:
         problems.append(f"{lost} facts rest on no source")
     if ghosts:
         problems.append(f"{ghosts} embeddings belong to no row")
-    report = opened.index.native.verify()
-    problems += report.get("problems", [])
+    try:
+        opened.index.native.verify()
+    except IndexCorruptError as error:
+        problems.append(str(error))
     indexed = set(opened.index.native.keys().tolist())
     for name, keys in (("missing from", stored - indexed), ("only in", indexed - stored)):
         if keys:

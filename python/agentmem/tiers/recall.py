@@ -206,8 +206,8 @@ def recall(
     rows = opened.index.search(
         text,
         vector,
-        k,
-        depth_of(k),
+        k=k,
+        depth=depth_of(k),
         weights=WEIGHTS,
         rrf_k=RRF_K,
         now_ms=opened.now_ms(),
@@ -237,25 +237,25 @@ def recall_many(
         raise InvalidInputError(
             f"embeddings: one a query is needed, {len(embeddings)} for {len(texts)} were given"
         )
-    vectors: dict[int, npt.NDArray[np.float32] | None] = {}
+    asked = {"k": k, "depth": depth_of(k), "weights": WEIGHTS, "rrf_k": RRF_K}
+    asked |= options | {"now_ms": opened.now_ms()}
+    found: list[list[Hit]] = [[] for _ in texts]
+    vectors: dict[int, npt.NDArray[np.float32]] = {}
     for at, text in enumerate(texts):
         if embeddings is not None:
             vectors[at] = given_vector(
                 embeddings[at], opened.embedder.ndim, argument=f"embeddings[{at}]"
             )
         elif text and not text.isspace():
-            vectors[at] = embed_query(opened.embedder, text)
+            vector = embed_query(opened.embedder, text)
+            if vector is None:
+                rows = opened.index.search(text, None, **asked)
+                found[at] = to_hits(rows, explain=explain)
+            else:
+                vectors[at] = vector
     several = opened.index.search_many(
-        [texts[at] for at in vectors],
-        list(vectors.values()),
-        k,
-        depth_of(k),
-        weights=WEIGHTS,
-        rrf_k=RRF_K,
-        now_ms=opened.now_ms(),
-        **options,
+        [texts[at] for at in vectors], list(vectors.values()), **asked
     )
-    found: list[list[Hit]] = [[] for _ in texts]
     for at, rows in zip(vectors, several, strict=True):
         found[at] = to_hits(rows, explain=explain)
     return found
