@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Literal
 from agentmem.errors import EmbedderMismatchError
 from agentmem.index import SearchIndex
 from agentmem.models import to_ms
-from agentmem.protocols import Clock
+from agentmem.protocols import Clock, Embedder, GivenEmbeddings
 from agentmem.store.database import Database
 
 __all__ = ["Opened", "Progress"]
@@ -24,7 +25,7 @@ class Opened:
     def __init__(
         self,
         path: Path,
-        embedder: object,
+        embedder: Embedder | GivenEmbeddings | str | os.PathLike[str] | None,
         clock: Clock | None,
         durability: Literal["full", "normal"],
         ann: str,
