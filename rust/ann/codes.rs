@@ -14,8 +14,9 @@ const STEP: usize = 512;
 /// (127 / 7 int8 steps): 127 / 7 / sqrt(12).
 const NIBBLE_ERROR: f32 = 5.237;
 
-/// How many of those the 4-bit bound allows for: beyond 4, less than 1 in 15,000 vectors.
-const NIBBLE_SIGMAS: f32 = 4.0;
+/// How many of those the 4-bit bounds allow for on each side: to be missed, the last of the best must
+/// lose 4 of them against the threshold (1 in 30,000), the first ones more.
+const NIBBLE_SIGMAS: f32 = 2.0;
 
 /// Encodes one unit vector; `codes` (one padded row) is overwritten. Returns scale and residual norm.
 pub(super) fn encode(vector: &[f32], codes: &mut [u8]) -> (f32, f32) {
@@ -226,7 +227,7 @@ impl Collector {
         self.compact();
     }
 
-    /// Scans 4-bit codes: the bounds hold for all but about 1 in 15,000 vectors.
+    /// Scans 4-bit codes: bounds that hold nearly always, see [`NIBBLE_SIGMAS`].
     pub(super) fn scan_nibbles(
         &mut self,
         nibbles: &[u8],
