@@ -4,6 +4,7 @@
 //! `mermaid` and `redact` stand alone. Only `py` names `PyO3` or numpy, behind the feature `python`.
 
 pub mod error;
+pub mod redact;
 pub mod rrf;
 pub mod text;
 
