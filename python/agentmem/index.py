@@ -36,6 +36,8 @@ CATCH_UP_BATCH = 2_000
 REBUILD_FOLD = 16_384
 # Above this a writer folds before it goes on, so that the tail is bounded.
 TAIL_LIMIT = 20_000
+# Held over reload and fold together; the native index takes its own `LOCK` for a publication.
+OUR_LOCK = "LOCK.process"
 
 
 class SearchIndex:
@@ -163,7 +165,7 @@ class SearchIndex:
     def _publishing(self, *, wait: bool) -> Iterator[bool]:
         """Hold the lock under which a process publishes a generation; the kernel frees it."""
         descriptor = os.open(
-            self._folder / "LOCK", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+            self._folder / OUR_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
         )
         try:
             try:
@@ -208,7 +210,7 @@ class SearchIndex:
         self.rebuilds += 1
         with self._publishing(wait=True):
             for entry in self._folder.iterdir():
-                if entry.name == "LOCK":
+                if entry.name in (OUR_LOCK, "LOCK"):
                     continue
                 if entry.is_dir() and not entry.is_symlink():
                     shutil.rmtree(entry, ignore_errors=True)
