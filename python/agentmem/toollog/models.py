@@ -45,8 +45,8 @@ class ToolCall:
         started: When the call was made, timezone-aware.
         ended: When the result came, timezone-aware.
         parent_id: The ``id`` of the call that started the sub-agent which made this call.
-        batch: Calls of one assistant message share a number; numbers rise through a log.
-            None means that nothing is known, and the call stands alone.
+        batch: Calls of one assistant message share a number. None means that nothing is known,
+            and the call stands alone.
 
     Raises:
         InvalidInputError: A field has the wrong type, or a time has no timezone.

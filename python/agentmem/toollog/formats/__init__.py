@@ -1,0 +1,7 @@
+"""Hosts' logs as `ToolCall`s and `Message`s: one module a host, and what they share."""
+
+from __future__ import annotations
+
+from agentmem.toollog.formats.reader import FORMATS, iter_tool_calls, read_messages, tool_calls
+
+__all__ = ["FORMATS", "iter_tool_calls", "read_messages", "tool_calls"]

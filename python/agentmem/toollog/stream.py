@@ -1,0 +1,288 @@
+"""Bytes, files and objects, as a stream of records.
+
+A log may be JSONL, one JSON document, either of them gzipped, or objects in memory. A line
+that can't be decoded is named in a warning and the rest is read; only a log without one
+readable record is an error.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import orjson
+
+from agentmem.errors import InvalidInputError, ToolLogError
+from agentmem.toollog.formats.parts import WARNINGS_PER_LOG, Context, Record
+
+Skip = Callable[[bytes], bool]
+
+_CHUNK_BYTES: Final = 1 << 20
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_MAX_PATH_CHARS: Final = 4096
+_BOM: Final = b"\xef\xbb\xbf"
+_UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
+
+
+def as_path(messages: object) -> Path | None:
+    """Return the path that the input names, None if it is the log itself.
+
+    Raises:
+        InvalidInputError: A text that is neither JSON nor an existing file or folder.
+    """
+    if isinstance(messages, os.PathLike):
+        return Path(messages)
+    if not isinstance(messages, str):
+        return None
+    text = messages.lstrip("\ufeff \t\r\n")
+    if not text or text[0] in "{[" or "\n" in text:
+        return None
+    if len(messages) <= _MAX_PATH_CHARS and "\0" not in messages:
+        try:
+            path = Path(messages)
+            if path.exists():
+                return path
+        except (OSError, ValueError):
+            pass
+    shown = messages if len(messages) <= 80 else messages[:79] + "…"
+    raise InvalidInputError(
+        f"messages is a text that is neither JSON nor JSONL nor an existing file: {shown!r}"
+    )
+
+
+def records(messages: object, context: Context, skip: Skip | None = None) -> Iterator[Record]:
+    """Yield the records of a log.
+
+    Args:
+        messages: Objects, a document, JSON or JSONL as bytes or text, or a path.
+        context: The reading pass; ``file`` is used in messages.
+        skip: Lines that need not be decoded.
+
+    Raises:
+        InvalidInputError: The input is none of these.
+        ToolLogError: There is input, and not one record of it can be read.
+        OSError: The file can't be opened.
+    """
+    path = as_path(messages)
+    if path is not None:
+        with path.open("rb") as file:
+            yield from _decoded(_plain_chunks(file, context), context, skip)
+    elif isinstance(messages, (bytes, bytearray, memoryview)):
+        yield from _decoded(_plain_chunks(io.BytesIO(messages), context), context, skip)
+    elif isinstance(messages, str):
+        data = messages.encode("utf-8", "surrogatepass")
+        yield from _decoded(iter((data,)), context, skip)
+    elif isinstance(messages, Mapping):
+        yield Record(1, plain(messages))
+    elif isinstance(messages, Iterable) and not _is_model(messages):
+        for number, value in enumerate(messages, 1):
+            if isinstance(value, (bytes, str)):
+                yield from _lines(iter((_bytes(value),)), context, skip, number)
+            else:
+                yield Record(number, plain(value))
+    elif _is_model(messages):
+        yield Record(1, plain(messages))
+    else:
+        raise InvalidInputError(
+            "messages must be a list of messages, a document, JSON or JSONL as bytes or text, "
+            f"or a path, not {type(messages).__name__}"
+        )
+
+
+def _bytes(value: bytes | str) -> bytes:
+    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+
+
+def _is_model(value: object) -> bool:
+    return (
+        hasattr(value, "model_dump")
+        or (is_dataclass(value) and not isinstance(value, type))
+        or (hasattr(value, "__dict__") and not isinstance(value, type) and hasattr(value, "role"))
+    )
+
+
+def plain(value: object) -> Any:
+    """Return a host's message object as plain data; other values as they are."""
+    if isinstance(value, (dict, list, str, int, float, type(None))):
+        return value
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    dump = getattr(value, "model_dump", None)
+    try:
+        if callable(dump):
+            return dump()
+        if is_dataclass(value) and not isinstance(value, type):
+            return asdict(value)
+        return dict(vars(value))
+    except Exception as error:  # noqa: BLE001 - a host's object may fail in any way
+        raise InvalidInputError(
+            f"a message of type {type(value).__name__} can't be read as a mapping: {error}"
+        ) from error
+
+
+def _plain_chunks(file: BinaryIO, context: Context) -> Iterator[bytes]:
+    """Yield a file's bytes, decompressed if it is gzip; what precedes damage is kept."""
+    chunk = file.read(_CHUNK_BYTES)
+    if not chunk.startswith(_GZIP_MAGIC):
+        while chunk:
+            yield chunk
+            chunk = file.read(_CHUNK_BYTES)
+        return
+    file.seek(0)
+    stream = gzip.GzipFile(fileobj=file)
+    while True:
+        try:
+            chunk = stream.read1(_CHUNK_BYTES)
+        except (EOFError, OSError, zlib.error) as error:
+            context.warn(f"the compressed data is damaged, what precedes it is read: {error}")
+            return
+        if not chunk:
+            return
+        yield chunk
+
+
+def _decoded(chunks: Iterator[bytes], context: Context, skip: Skip | None) -> Iterator[Record]:
+    """Yield the records of JSONL or of one document, whichever the bytes are."""
+    start = b""
+    for chunk in chunks:
+        start += chunk
+        if b"\n" in start.strip():
+            break
+    if start.startswith(_UTF16_BOMS):
+        text = (start + b"".join(chunks)).decode("utf-16", "replace")
+        start, chunks = text.encode("utf-8", "replace"), iter(())
+    start = start.removeprefix(_BOM)
+    if not start.strip():
+        return
+    first = start.lstrip().split(b"\n", 1)[0]
+    if _decode(first)[1] is None:
+        yield from _lines(_chain(start, chunks), context, skip, 1)
+        return
+    # The first line alone is no JSON: one document over many lines, or a damaged line.
+    data = start + b"".join(chunks)
+    value, problem = _decode(data)
+    if problem is None:
+        yield Record(1, value, data)
+        return
+    if data.lstrip()[:1] == b"[" and first.strip() in (b"[", b"[{", b"[ {"):
+        yield from _torn_array(data, context, problem)
+        return
+    yield from _lines(iter((data,)), context, skip, 1)
+
+
+def _chain(start: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    yield start
+    yield from chunks
+
+
+def _split(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the lines; one line may be longer than any chunk."""
+    pieces: list[bytes] = []
+    for chunk in chunks:
+        lines = chunk.split(b"\n")
+        if len(lines) == 1:
+            pieces.append(chunk)
+            continue
+        pieces.append(lines[0])
+        yield b"".join(pieces)
+        yield from lines[1:-1]
+        pieces = [lines[-1]]
+    yield b"".join(pieces)
+
+
+def _lines(
+    chunks: Iterator[bytes], context: Context, skip: Skip | None, first: int
+) -> Iterator[Record]:
+    bad: list[tuple[str, int]] = []
+    count = 0
+    readable = False
+    loads = orjson.loads
+    for number, line in enumerate(_split(chunks), first):
+        if not line or (skip is not None and skip(line)):
+            readable = readable or bool(line)
+            continue
+        try:
+            value = loads(line)
+        except orjson.JSONDecodeError:
+            if not line.strip():
+                continue
+            value, problem = _decode(line)
+            if problem is not None:
+                reason = f"the line is not JSON and is left out: {problem}"
+                if readable:
+                    context.warn(reason, number)
+                elif count < WARNINGS_PER_LOG:
+                    bad.append((reason, number))
+                count += 1
+                continue
+        if not readable:
+            readable = True
+            for reason, place in bad:
+                context.warn(reason, place)
+        yield Record(number, value, line)
+    if bad and not readable:
+        reason, place = bad[0]
+        raise ToolLogError(
+            f"no line of the log can be read; {reason}", file=context.file, line=place
+        )
+
+
+def _decode(data: bytes) -> tuple[Any, str | None]:
+    """Decode JSON; return the value, and what is wrong with it or None.
+
+    The fast decoder refuses lone surrogates, NaN, bytes that are not UTF-8 and deep nesting;
+    the standard one decides about these.
+    """
+    try:
+        return orjson.loads(data), None
+    except orjson.JSONDecodeError:
+        pass
+    text = (
+        data.decode("utf-8", "surrogatepass" if b"\xed" in data else "strict")
+        if (_is_utf8(data))
+        else data.decode("utf-8", "replace")
+    )
+    try:
+        return json.loads(text, strict=False), None
+    except RecursionError:
+        return None, "it is nested too deeply"
+    except ValueError as error:
+        return None, str(error)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _torn_array(data: bytes, context: Context, problem: str) -> Iterator[Record]:
+    """Yield the whole elements of an array that breaks off or is damaged further on."""
+    text = data.decode("utf-8", "replace")
+    decoder = json.JSONDecoder(strict=False)
+    position = text.index("[") + 1
+    number = 0
+    while True:
+        while position < len(text) and text[position] in " \t\r\n,":
+            position += 1
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            break
+        number += 1
+        yield Record(number, value)
+    line = text.count("\n", 0, position) + 1
+    if number == 0:
+        raise ToolLogError(f"the document is not JSON: {problem}", file=context.file, line=line)
+    context.warn(f"the array is damaged after element {number}, the rest is left out", line)
