@@ -73,9 +73,10 @@ class ToolCall:
             raise InvalidInputError(
                 f"result must be a str or None, not {type(self.result).__name__}"
             )
-        for field, time in (("started", self.started), ("ended", self.ended)):
-            if time is not None and time.tzinfo is None:
-                raise InvalidInputError(f"{field} must be timezone-aware, {time!r} is not")
+        if self.started is not None and self.started.tzinfo is None:
+            raise InvalidInputError(f"started must be timezone-aware, {self.started!r} is not")
+        if self.ended is not None and self.ended.tzinfo is None:
+            raise InvalidInputError(f"ended must be timezone-aware, {self.ended!r} is not")
 
     @property
     def outcome(self) -> Outcome:

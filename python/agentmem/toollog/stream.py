@@ -14,6 +14,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -27,6 +28,7 @@ Skip = Callable[[bytes], bool]
 _CHUNK_BYTES: Final = 1 << 20
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _MAX_PATH_CHARS: Final = 4096
+_SHOWN_CHARS: Final = 80
 _BOM: Final = b"\xef\xbb\xbf"
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 
@@ -51,7 +53,7 @@ def as_path(messages: object) -> Path | None:
                 return path
         except (OSError, ValueError):
             pass
-    shown = messages if len(messages) <= 80 else messages[:79] + "…"
+    shown = messages if len(messages) <= _SHOWN_CHARS else messages[:_SHOWN_CHARS] + "…"
     raise InvalidInputError(
         f"messages is a text that is neither JSON nor JSONL nor an existing file: {shown!r}"
     )
@@ -84,7 +86,7 @@ def records(messages: object, context: Context, skip: Skip | None = None) -> Ite
     elif isinstance(messages, Iterable) and not _is_model(messages):
         for number, value in enumerate(messages, 1):
             if isinstance(value, (bytes, str)):
-                yield from _lines(iter((_bytes(value),)), context, skip, number)
+                yield from _lines((_bytes(value),), context, skip, first=number)
             else:
                 yield Record(number, plain(value))
     elif _is_model(messages):
@@ -123,7 +125,7 @@ def plain(value: object) -> Any:
         if is_dataclass(value) and not isinstance(value, type):
             return asdict(value)
         return dict(vars(value))
-    except Exception as error:  # noqa: BLE001 - a host's object may fail in any way
+    except Exception as error:  # a host's object may fail in any way
         raise InvalidInputError(
             f"a message of type {type(value).__name__} can't be read as a mapping: {error}"
         ) from error
@@ -152,39 +154,45 @@ def _plain_chunks(file: BinaryIO, context: Context) -> Iterator[bytes]:
 
 def _decoded(chunks: Iterator[bytes], context: Context, skip: Skip | None) -> Iterator[Record]:
     """Yield the records of JSONL or of one document, whichever the bytes are."""
-    start = b""
+    pieces = []
     for chunk in chunks:
-        start += chunk
-        if b"\n" in start.strip():
+        pieces.append(chunk)
+        if b"\n" in chunk.lstrip():
             break
+    start = b"".join(pieces).removeprefix(_BOM)
     if start.startswith(_UTF16_BOMS):
         text = (start + b"".join(chunks)).decode("utf-16", "replace")
         start, chunks = text.encode("utf-8", "replace"), iter(())
-    start = start.removeprefix(_BOM)
-    if not start.strip():
+    head = start.lstrip()
+    if not head:
         return
-    first = start.lstrip().split(b"\n", 1)[0]
-    if _decode(first)[1] is None:
-        yield from _lines(_chain(start, chunks), context, skip, 1)
+    number = 1 + start.count(b"\n", 0, len(start) - len(head))
+    first, newline, after = head.partition(b"\n")
+    value, problem = _decode(first, context, number)
+    if problem is None:
+        yield Record(number, value, first)
+        if newline:
+            rest = chain((after,), chunks)
+            yield from _lines(rest, context, skip, first=number + 1, readable=True)
         return
     # The first line alone is no JSON: one document over many lines, or a damaged line.
-    data = start + b"".join(chunks)
-    value, problem = _decode(data)
-    if problem is None:
-        yield Record(1, value, data)
-        return
-    if data.lstrip()[:1] == b"[" and first.strip() in (b"[", b"[{", b"[ {"):
+    data = head + b"".join(chunks)
+    if newline:
+        value, problem = _decode(data, context, number)
+        if problem is None:
+            yield Record(number, value, data)
+            return
+    if data.startswith(b"[") and not _is_json(data.split(b"\n", 2)[1:2]):
         yield from _torn_array(data, context, problem)
         return
-    yield from _lines(iter((data,)), context, skip, 1)
+    yield from _lines(iter((data,)), context, skip, first=number)
 
 
-def _chain(start: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    yield start
-    yield from chunks
+def _is_json(lines: list[bytes]) -> bool:
+    return bool(lines) and _decode(lines[0], Context(quiet=True), None)[1] is None
 
 
-def _split(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _split(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the lines; one line may be longer than any chunk."""
     pieces: list[bytes] = []
     for chunk in chunks:
@@ -200,29 +208,34 @@ def _split(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _lines(
-    chunks: Iterator[bytes], context: Context, skip: Skip | None, first: int
+    chunks: Iterable[bytes],
+    context: Context,
+    skip: Skip | None,
+    *,
+    first: int,
+    readable: bool = False,
 ) -> Iterator[Record]:
+    """Yield the records of JSONL; a line that is no JSON is named in a warning.
+
+    Until one line is readable the warnings wait: a log without any is an error instead.
+    """
     bad: list[tuple[str, int]] = []
-    count = 0
-    readable = False
     loads = orjson.loads
     for number, line in enumerate(_split(chunks), first):
         if not line or (skip is not None and skip(line)):
-            readable = readable or bool(line)
             continue
         try:
             value = loads(line)
         except orjson.JSONDecodeError:
             if not line.strip():
                 continue
-            value, problem = _decode(line)
+            value, problem = _decode(line, context, number)
             if problem is not None:
                 reason = f"the line is not JSON and is left out: {problem}"
                 if readable:
                     context.warn(reason, number)
-                elif count < WARNINGS_PER_LOG:
+                elif len(bad) < WARNINGS_PER_LOG:
                     bad.append((reason, number))
-                count += 1
                 continue
         if not readable:
             readable = True
@@ -231,43 +244,38 @@ def _lines(
         yield Record(number, value, line)
     if bad and not readable:
         reason, place = bad[0]
-        raise ToolLogError(
-            f"no line of the log can be read; {reason}", file=context.file, line=place
-        )
+        message = f"no line of the log can be read; {reason}"
+        raise ToolLogError(message, file=context.file, line=place)
 
 
-def _decode(data: bytes) -> tuple[Any, str | None]:
+def _decode(data: bytes, context: Context, line: int | None) -> tuple[Any, str | None]:
     """Decode JSON; return the value, and what is wrong with it or None.
 
-    The fast decoder refuses lone surrogates, NaN, bytes that are not UTF-8 and deep nesting;
-    the standard one decides about these.
+    The fast decoder refuses lone surrogates, NaN, control characters, bytes that are not UTF-8
+    and deep nesting; the standard one decides about these.
     """
     try:
         return orjson.loads(data), None
     except orjson.JSONDecodeError:
         pass
-    text = (
-        data.decode("utf-8", "surrogatepass" if b"\xed" in data else "strict")
-        if (_is_utf8(data))
-        else data.decode("utf-8", "replace")
-    )
+    replaced = False
     try:
-        return json.loads(text, strict=False), None
+        text = data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        text = data.decode("utf-8", "replace")
+        replaced = True
+    try:
+        value = json.loads(text, strict=False)
     except RecursionError:
         return None, "it is nested too deeply"
     except ValueError as error:
         return None, str(error)
+    if replaced:
+        context.warn("bytes that are not UTF-8 are read as U+FFFD", line)
+    return value, None
 
 
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _torn_array(data: bytes, context: Context, problem: str) -> Iterator[Record]:
+def _torn_array(data: bytes, context: Context, problem: str | None) -> Iterator[Record]:
     """Yield the whole elements of an array that breaks off or is damaged further on."""
     text = data.decode("utf-8", "replace")
     decoder = json.JSONDecoder(strict=False)

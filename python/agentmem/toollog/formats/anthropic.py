@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from agentmem.toollog.formats.parts import (
@@ -34,16 +35,17 @@ class Anthropic:
             isinstance(block, dict) and is_tool_block(block.get("type")) for block in content
         )
 
-    def parts(self, record: Record, context: Context) -> Iterator[Part]:
+    def parts(self, record: Record, context: Context) -> Iterable[Part]:
         """Turn one message into its parts, block by block."""
         value = record.value
-        common: dict[str, Any] = {
-            "client_id": id_of(value.get("id")),
-            "time": time_of(value.get("timestamp") or value.get("created_at")),
-            "record": record,
-        }
-        batch = ("message", record.line, id(value))
-        yield from message_parts(value, batch, context, common)
+        return message_parts(
+            value,
+            record,
+            context,
+            batch=("message", record.line, id(value)),
+            client_id=id_of(value.get("id")),
+            time=time_of(value.get("timestamp") or value.get("created_at")),
+        )
 
 
 def is_tool_block(kind: object) -> bool:
@@ -53,72 +55,76 @@ def is_tool_block(kind: object) -> bool:
 
 def message_parts(
     message: dict[str, Any],
-    batch: object,
+    record: Record,
     context: Context,
-    common: dict[str, Any],
     *,
+    batch: object,
+    client_id: str | None = None,
+    time: datetime | None = None,
+    parent_id: str | None = None,
     unflagged: bool | None = None,
-) -> Iterator[Part]:
-    """Yield the parts of one message.
+) -> list[Part]:
+    """Return the parts of one message.
 
     Args:
         message: Role and content.
-        batch: What the calls of this message share.
+        record: The record that holds the message.
         context: The reading pass.
-        common: Fields of every part.
+        batch: What the calls of this message share.
+        client_id: The host's id of the message.
+        time: When it was written.
+        parent_id: The call that started the sub-agent which wrote it.
         unflagged: What a result without ``is_error`` is; None asks its text.
     """
     role = message.get("role")
-    speaker: Role = "other"
-    if role in ("user", "assistant", "system"):
-        speaker = role
-    spoke = False
-    for block in blocks(message.get("content")):
+    speaker: Role = role if role in ("user", "assistant", "system") else "other"
+    content = message.get("content")
+    parts: list[Part] = []
+    for block in content if isinstance(content, list) else blocks(content):
+        if not isinstance(block, dict):
+            block = {"type": "text", "text": text_of(block)}  # noqa: PLW2901 - made regular
         kind = block.get("type")
-        if kind == "text":
-            # Without words one part says that there was a turn.
-            if context.words or not spoke:
-                spoke = True
-                text = text_of(block) if context.words else ""
-                yield Part(speaker, text, batch=batch, **common)
-        elif not isinstance(kind, str):
-            yield Part(speaker, text_of(block) if context.words else "", batch=batch, **common)
-        elif kind.endswith("tool_use"):
-            name = block.get("name")
-            if not isinstance(name, str):
-                context.warn('a call without a name is kept as "?"', common["record"].line)
-            yield Part(
-                "tool_call",
-                name=name_of(name),
-                call_id=id_of(block.get("id")),
-                arguments=arguments_of(block.get("input")),
-                batch=batch,
-                **common,
-            )
-        elif kind.endswith("tool_result"):
-            yield _result(block, unflagged, common)
-        elif context.words and kind in _HIDDEN:
+        if kind == "tool_use" or (isinstance(kind, str) and kind.endswith("tool_use")):
+            part = _call(block, record, context)
+        elif kind == "tool_result" or (isinstance(kind, str) and kind.endswith("tool_result")):
+            part = _result(block, unflagged)
+        elif not context.words:
+            # One part is enough to say that there was a turn.
+            if parts or kind in _HIDDEN:
+                continue
+            part = Part(speaker)
+        elif kind in _HIDDEN:
             thought = block.get("thinking")
-            yield Part(
-                "other",
-                thought if isinstance(thought, str) else "",
-                speaker=kind,
-                **common,
-            )
-        elif context.words:
-            yield Part(speaker, text_of(block), batch=batch, **common)
+            part = Part("other", thought if isinstance(thought, str) else "", speaker=kind)
+        else:
+            part = Part(speaker, text_of(block))
+        part.record = record
+        part.client_id = client_id
+        part.time = time
+        part.parent_id = parent_id
+        part.batch = batch
+        parts.append(part)
+    return parts
 
 
-def _result(block: dict[str, Any], unflagged: bool | None, common: dict[str, Any]) -> Part:
+def _call(block: dict[str, Any], record: Record, context: Context) -> Part:
+    name = block.get("name")
+    if not isinstance(name, str):
+        context.warn('a call without a name is kept as "?"', record.line)
+    return Part(
+        "tool_call",
+        "",
+        name_of(name),
+        id_of(block.get("id")),
+        arguments_of(block.get("input")),
+    )
+
+
+def _result(block: dict[str, Any], unflagged: bool | None) -> Part:
     content = block.get("content")
     flag = block.get("is_error")
     if isinstance(content, dict) and str(content.get("type", "")).endswith("_error"):
         flag = True
     text = text_of(content)
-    return Part(
-        "tool_result",
-        text,
-        call_id=id_of(block.get("tool_use_id")),
-        is_error=failed(unflagged if flag is None else flag, text),
-        **common,
-    )
+    is_error = failed(unflagged if flag is None else flag, text)
+    return Part("tool_result", text, None, id_of(block.get("tool_use_id")), None, is_error)

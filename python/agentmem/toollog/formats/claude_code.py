@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from agentmem.toollog.formats.anthropic import message_parts
 from agentmem.toollog.formats.parts import Context, Part, Record, id_of, text_of, time_of
@@ -25,6 +25,11 @@ _SESSION_FIELDS = frozenset(
     {"leafUuid", "messageId", "sessionId", "session_id", "subtype", "uuid", "userType"}
 )
 
+_HOOK_START: Final = b'"type":"progress","data":{"type":"'
+_HOOK_KINDS: Final = (b"hook_progress", b"bash_progress")
+_HOOK_PREFIX_BYTES: Final = 800
+"""The fields before ``type`` are ids, a folder and a branch: some 300 bytes."""
+
 
 class ClaudeCode:
     """Reader of session lines; it follows which call started which sub-agent."""
@@ -41,46 +46,39 @@ class ClaudeCode:
             return isinstance(value.get("message"), dict)
         return kind in _BOOKKEEPING and not _SESSION_FIELDS.isdisjoint(value)
 
-    def parts(self, record: Record, context: Context) -> Iterator[Part]:
+    def parts(self, record: Record, context: Context) -> Iterable[Part]:
         """Turn one line into its parts; bookkeeping becomes one part of role ``"other"``."""
         value = record.value
         kind = value.get("type")
         message = value.get("message")
-        common: dict[str, Any] = {
-            "client_id": id_of(value.get("uuid")),
-            "time": time_of(value.get("timestamp")),
-            "record": record,
-            "parent_id": context.parent_id,
-        }
         if kind not in _TURNS or not isinstance(message, dict):
             self._link_progress(value, context)
-            if context.words:
-                text = value.get("content")
-                yield Part("other", text if isinstance(text, str) else "", **common)
-            return
+            text = value.get("content")
+            return _other(text if isinstance(text, str) else "", record, context)
         if value.get("isMeta") is True or value.get("isCompactSummary") is True:
             # Injected by the host: neither the person's words nor a turn.
-            if context.words:
-                text = text_of(message.get("content"))
-                yield Part("other", text, speaker="host", **common)
-            return
+            return _other(text_of(message.get("content")), record, context, speaker="host")
+        parent_id = context.parent_id
         if value.get("isSidechain") is True or "parent_tool_use_id" in value:
-            common["parent_id"] = self._sidechain_parent(value, message, context)
+            parent_id = self._sidechain_parent(value, message, context)
         structured = value.get("toolUseResult")
         batch = id_of(message.get("id")) if kind == "assistant" else None
-        calls = message_parts(
+        parts = message_parts(
             message,
-            ("message", batch) if batch is not None else ("line", record.line),
+            record,
             context,
-            common,
+            batch=("message", batch) if batch is not None else ("line", record.line),
+            client_id=id_of(value.get("uuid")),
+            time=time_of(value.get("timestamp")),
+            parent_id=parent_id,
             unflagged=False if isinstance(structured, dict) else None,
         )
-        for part in calls:
+        for part in parts:
             if part.role == "tool_result":
                 _link_result(structured, part, context)
             elif part.role == "tool_call":
                 self._remember_prompt(part)
-            yield part
+        return parts
 
     def _remember_prompt(self, call: Part) -> None:
         arguments = call.arguments
@@ -121,6 +119,25 @@ class ClaudeCode:
                 context.links.setdefault(agent_id, call_id)
 
 
+def _other(
+    text: str, record: Record, context: Context, speaker: str | None = None
+) -> Iterable[Part]:
+    if not context.words:
+        return ()
+    value = record.value
+    return (
+        Part(
+            "other",
+            text,
+            client_id=id_of(value.get("uuid")),
+            time=time_of(value.get("timestamp")),
+            speaker=speaker,
+            parent_id=context.parent_id,
+            record=record,
+        ),
+    )
+
+
 def _link_result(structured: object, part: Part, context: Context) -> None:
     if isinstance(structured, dict) and part.call_id is not None:
         agent_id = structured.get("agentId")
@@ -131,16 +148,16 @@ def _link_result(structured: object, part: Part, context: Context) -> None:
 def is_hook_line(line: bytes) -> bool:
     """Return True for a progress line that can hold no call, without decoding it.
 
-    Such lines are 40 % of a session's bytes. Only the first ``type`` of a line that names its
-    session before it is asked, so no other host's record and no content can look like one.
+    Such lines are 40 % of a session's bytes. Only the first ``type`` of a line that starts as
+    Claude Code writes it is asked, so no other host's record and no content can look like one.
     """
-    start = line.find(b'"type":"', 0, 1500)
+    start = line.find(_HOOK_START, 0, _HOOK_PREFIX_BYTES)
     return (
         start > 0
-        and line.startswith(b'progress","data":{"type":"', start + 8)
-        and line.startswith((b"hook_progress", b"bash_progress"), start + 34)
-        and line.find(b'"sessionId":', 0, start) > 0
-        and line.rstrip().endswith(b"}")
+        and line.startswith(_HOOK_KINDS, start + len(_HOOK_START))
+        and line.startswith(b'{"parentUuid":')
+        and line.find(b'"type":"') == start
+        and line.endswith(b"}")
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agentmem.toollog.formats.parts import (
+    TURN,
     Context,
     Part,
     Record,
@@ -34,33 +35,42 @@ class OpenAIChat:
         """Return True for a message with calls, of a tool, or with a plain role."""
         return isinstance(value.get("role"), str)
 
-    def parts(self, record: Record, context: Context) -> Iterator[Part]:
+    def parts(self, record: Record, context: Context) -> Iterable[Part]:
         """Turn one message into its words, then its calls; or into a result."""
         value = record.value
         role = value.get("role")
-        client_id = id_of(value.get("id"))
-        time = time_of(value.get("timestamp") or value.get("created_at"))
-        content = value.get("content")
         if role in ("tool", "function"):
-            yield _result(record, content, client_id, time)
-            return
-        common: dict[str, Any] = {"client_id": client_id, "time": time, "record": record}
-        calls = value.get("tool_calls")
+            return (_result(record),)
+        calls = value.get("tool_calls") or ()
         legacy = value.get("function_call")
-        has_calls = bool(calls) or bool(legacy)
-        text = text_of(content) if context.words else ""
-        if not text and isinstance(refusal := value.get("refusal"), str):
-            text = refusal
-        if text or not has_calls:
-            speaker = value.get("name")
-            yield Part(
-                _ROLES.get(role, "other") if isinstance(role, str) else "other",
-                text,
-                speaker=speaker if isinstance(speaker, str) else None,
-                **common,
-            )
+        if not context.words and not calls and not legacy:
+            return (TURN,)
+        return self._message(record, calls, legacy, context)
+
+    def _message(
+        self, record: Record, calls: object, legacy: object, context: Context
+    ) -> Iterator[Part]:
+        value = record.value
+        role = value.get("role")
+        common: dict[str, Any] = {
+            "client_id": id_of(value.get("id")),
+            "time": time_of(value.get("timestamp") or value.get("created_at")),
+            "record": record,
+        }
+        if context.words:
+            text = text_of(value.get("content"))
+            if not text and isinstance(refusal := value.get("refusal"), str):
+                text = refusal
+            if text or not (calls or legacy):
+                speaker = value.get("name")
+                yield Part(
+                    _ROLES.get(role, "other") if isinstance(role, str) else "other",
+                    text,
+                    speaker=speaker if isinstance(speaker, str) else None,
+                    **common,
+                )
         batch = ("message", record.line, id(value))
-        for call in calls if isinstance(calls, list) else [calls] if calls else []:
+        for call in calls if isinstance(calls, (list, tuple)) else (calls,):
             yield _call(call, batch, context, common)
         if isinstance(legacy, dict):
             name = name_of(legacy.get("name"))
@@ -100,11 +110,11 @@ def _call(call: object, batch: object, context: Context, common: dict[str, Any])
     )
 
 
-def _result(record: Record, content: object, client_id: str | None, time: Any) -> Part:
+def _result(record: Record) -> Part:
     value = record.value
     call_id = id_of(value.get("tool_call_id"))
     name = value.get("name")
-    text = text_of(content)
+    text = text_of(value.get("content"))
     status = value.get("is_error")
     legacy = value.get("role") == "function" and call_id is None
     return Part(
@@ -113,8 +123,8 @@ def _result(record: Record, content: object, client_id: str | None, time: Any) -
         name=name if isinstance(name, str) else None,
         call_id=call_id,
         is_error=status if isinstance(status, bool) else says_failure(text),
-        client_id=client_id,
-        time=time,
+        client_id=id_of(value.get("id")),
+        time=time_of(value.get("timestamp") or value.get("created_at")),
         key=("function", name_of(name)) if legacy else None,
         record=record,
     )

@@ -86,6 +86,8 @@ class Pairing:
             stream.number = self.next_batch
             stream.turn += 1
             self.next_batch += 1
+        # A waiting part must not hold its record: that is the whole line.
+        part.record = None
         entry = _Entry(part, stream.number, stream, stream.turn)
         self._entries.append(entry)
         key = part.key if part.key is not None else part.call_id
@@ -102,11 +104,12 @@ class Pairing:
         stream = self._stream(part.parent_id)
         if stream.key is RUN:
             stream.key = _NOTHING
+        line = part.record.line if part.record is not None else None
+        part.record = None
         key = part.key if part.key is not None else part.call_id
         waiting = self._open.get(key)
         if not waiting:
             if key is not None and key in self._closed:
-                line = part.record.line if part.record is not None else None
                 self._context.warn(
                     f"a second result for the call {part.call_id!r} adds no call", line
                 )

@@ -31,6 +31,8 @@ WARNINGS_PER_LOG: Final = 20
 _MILLISECONDS_FROM: Final = 1e11
 """Numbers from here on are Unix milliseconds: as seconds they would be after the year 5000."""
 
+_KILO: Final = 1000
+
 _FAILURE = re.compile(r"\s*(?:Error\b(?!\.)|<tool_use_error>|Exit code (?!0\b)-?\d)")
 _DATA_URL = re.compile(r"data:([\w.+/-]*)[^,]{0,80},")
 
@@ -71,6 +73,10 @@ class Part:
     batch: object = None
     key: Hashable = None
     record: Record | None = None
+
+
+TURN: Final = Part("assistant")
+"""Stands for a message without calls where words are not wanted."""
 
 
 @dataclass(slots=True)
@@ -171,7 +177,7 @@ def text_of(content: object) -> str:
     return dumps_text(content)
 
 
-def _block_text(block: object) -> str:
+def _block_text(block: object) -> str:  # noqa: PLR0911 - one return a kind of block
     if isinstance(block, str):
         return block
     if not isinstance(block, dict):
@@ -234,11 +240,11 @@ def _binary_label(kind: str, holder: dict[str, Any], data: str) -> str | None:
 
 def size_text(size_bytes: int) -> str:
     """Return a size for people: ``"512 B"``, ``"34 kB"``, ``"2 MB"``."""
-    if size_bytes < 1000:
+    if size_bytes < _KILO:
         return f"{size_bytes} B"
-    if size_bytes < 1_000_000:
-        return f"{round(size_bytes / 1000)} kB"
-    return f"{round(size_bytes / 1_000_000)} MB"
+    if size_bytes < _KILO**2:
+        return f"{round(size_bytes / _KILO)} kB"
+    return f"{round(size_bytes / _KILO**2)} MB"
 
 
 def says_failure(text: str) -> bool:

@@ -51,6 +51,12 @@ _CONTAINERS: Final = (
 )
 """Fields under which a document holds the messages of one log."""
 
+_CHATS: Final = ("anthropic", "openai")
+_NOT_CHAT: Final = frozenset(
+    {"action", "history", "jsonrpc", "lc", "message", "msg", "payload", "trajectory", "type"}
+)
+"""Fields of the other hosts' records: a message with a role and none of these is a chat's."""
+
 _MAX_NESTING: Final = 8
 """Containers in containers, beyond which nobody puts a log."""
 
@@ -291,7 +297,7 @@ def _contents(record: Record, depth: int) -> list[Record] | None:
     if depth >= _MAX_NESTING:
         return None
     if isinstance(value, list):
-        return [Record(record.line, plain(entry)) for entry in value]
+        return _entries(record.line, value)
     if not isinstance(value, dict) or "role" in value or "type" in value:
         return None
     for field in _CONTAINERS:
@@ -301,9 +307,13 @@ def _contents(record: Record, depth: int) -> list[Record] | None:
                 return None
             entries = inner if isinstance(inner, list) else [inner]
             rest = _Rest({key: other for key, other in value.items() if key != field})
-            loose = [Record(record.line, plain(entry)) for entry in entries]
+            loose = _entries(record.line, entries)
             return [*loose, Record(record.line, rest)] if rest else loose
     return None
+
+
+def _entries(line: int, values: list[Any]) -> list[Record]:
+    return [Record(line, value if type(value) is dict else plain(value)) for value in values]
 
 
 def _particular(value: dict[str, Any]) -> bool:
@@ -346,7 +356,10 @@ def _parts(source: Iterable[Record], context: Context, format_: str) -> Iterator
 
 
 def _host(value: dict[str, Any], hosts: dict[str, HostFormat]) -> HostFormat | None:
-    for name, new in FORMATS.items():
+    """Return the host module that a record belongs to; a short cut for plain chat messages."""
+    names = _CHATS if "role" in value and _NOT_CHAT.isdisjoint(value) else FORMATS
+    for name in names:
+        new = FORMATS[name]
         host = hosts.get(name)
         if host is None:
             host = hosts[name] = new()
