@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, cast
 
 import orjson
 
@@ -63,7 +63,7 @@ def records(messages: object, context: Context, skip: Skip | None = None) -> Ite
     """Yield the records of a log.
 
     Args:
-        messages: Objects, a document, JSON or JSONL as bytes or text, or a path.
+        messages: Objects, a document, JSON or JSONL as bytes or text, an open file, or a path.
         context: The reading pass; ``file`` is used in messages.
         skip: Lines that need not be decoded.
 
@@ -83,10 +83,15 @@ def records(messages: object, context: Context, skip: Skip | None = None) -> Ite
         yield from _decoded(iter((data,)), context, skip)
     elif isinstance(messages, Mapping):
         yield Record(1, plain(messages))
+    elif isinstance(messages, io.TextIOBase):
+        data = messages.read().encode("utf-8", "surrogatepass")
+        yield from _decoded(iter((data,)), context, skip)
+    elif callable(getattr(messages, "read", None)):
+        yield from _decoded(_plain_chunks(cast("BinaryIO", messages), context), context, skip)
     elif isinstance(messages, Iterable) and not _is_model(messages):
         for number, value in enumerate(messages, 1):
             if isinstance(value, (bytes, str)):
-                yield from _lines((_bytes(value),), context, skip, first=number)
+                yield from _line(value, context, number)
             else:
                 yield Record(number, plain(value))
     elif _is_model(messages):
@@ -98,8 +103,12 @@ def records(messages: object, context: Context, skip: Skip | None = None) -> Ite
         )
 
 
-def _bytes(value: bytes | str) -> bytes:
-    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+def _line(value: bytes | str, context: Context, number: int) -> Iterator[Record]:
+    """Yield the record of one line of JSONL; a line that is none stays as the text it is."""
+    line = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+    if line.strip():
+        decoded, problem = _decode(line, context, number)
+        yield Record(number, value if problem is not None else decoded, line)
 
 
 def _is_model(value: object) -> bool:
@@ -139,7 +148,10 @@ def _plain_chunks(file: BinaryIO, context: Context) -> Iterator[bytes]:
             yield chunk
             chunk = file.read(_CHUNK_BYTES)
         return
-    file.seek(0)
+    if file.seekable():
+        file.seek(-len(chunk), io.SEEK_CUR)
+    else:
+        file = io.BytesIO(chunk + file.read())
     stream = gzip.GzipFile(fileobj=file)
     while True:
         try:

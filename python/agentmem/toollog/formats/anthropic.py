@@ -14,6 +14,7 @@ from agentmem.toollog.formats.parts import (
     blocks,
     failed,
     id_of,
+    kind_of,
     name_of,
     text_of,
     time_of,
@@ -83,10 +84,10 @@ def message_parts(
     for block in content if isinstance(content, list) else blocks(content):
         if not isinstance(block, dict):
             block = {"type": "text", "text": text_of(block)}  # noqa: PLW2901 - made regular
-        kind = block.get("type")
-        if kind == "tool_use" or (isinstance(kind, str) and kind.endswith("tool_use")):
+        kind = kind_of(block)
+        if kind.endswith("tool_use"):
             part = _call(block, record, context)
-        elif kind == "tool_result" or (isinstance(kind, str) and kind.endswith("tool_result")):
+        elif kind.endswith("tool_result"):
             part = _result(block, unflagged)
         elif not context.words:
             # One part is enough to say that there was a turn.

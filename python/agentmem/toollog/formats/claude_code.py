@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agentmem.toollog.formats.anthropic import message_parts
-from agentmem.toollog.formats.parts import Context, Part, Record, id_of, text_of, time_of
+from agentmem.toollog.formats.parts import Context, Part, Record, id_of, kind_of, text_of, time_of
 
 _TURNS = frozenset({"user", "assistant"})
 _BOOKKEEPING = frozenset(
@@ -41,7 +41,7 @@ class ClaudeCode:
 
     def matches(self, value: dict[str, Any]) -> bool:
         """Return True for a line of a session."""
-        kind = value.get("type")
+        kind = kind_of(value)
         if kind in _TURNS:
             return isinstance(value.get("message"), dict)
         return kind in _BOOKKEEPING and not _SESSION_FIELDS.isdisjoint(value)
@@ -49,7 +49,7 @@ class ClaudeCode:
     def parts(self, record: Record, context: Context) -> Iterable[Part]:
         """Turn one line into its parts; bookkeeping becomes one part of role ``"other"``."""
         value = record.value
-        kind = value.get("type")
+        kind = kind_of(value)
         message = value.get("message")
         if kind not in _TURNS or not isinstance(message, dict):
             self._link_progress(value, context)

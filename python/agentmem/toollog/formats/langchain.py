@@ -12,6 +12,7 @@ from agentmem.toollog.formats.parts import (
     arguments_of,
     blocks,
     id_of,
+    kind_of,
     name_of,
     says_failure,
     text_of,
@@ -46,7 +47,7 @@ class LangChain:
         """Return True for a message in one of the dumped forms."""
         if "lc" in value:
             return isinstance(value.get("kwargs"), dict)
-        kind = value.get("type")
+        kind = kind_of(value)
         if kind not in _TYPES or ("role" in value and kind != "chat"):
             return False
         return "content" in value or isinstance(value.get("data"), dict)
@@ -74,15 +75,14 @@ class LangChain:
 
 def _unwrapped(value: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The kind of a message and its fields, whatever it is wrapped in."""
-    kind = value.get("type")
+    kind = kind_of(value)
     if isinstance(kwargs := value.get("kwargs"), dict) and "lc" in value:
         path = value.get("id")
         last = path[-1] if isinstance(path, list) and path else None
-        kind = _KINDS.get(last) if isinstance(last, str) else None
-        value, kind = kwargs, kind or kwargs.get("type")
+        kind = _KINDS.get(last, "") if isinstance(last, str) else ""
+        value, kind = kwargs, kind or kind_of(kwargs)
     elif isinstance(data := value.get("data"), dict) and "content" not in value:
         value = data
-    kind = kind if isinstance(kind, str) else ""
     return _KINDS.get(kind, kind), value
 
 

@@ -13,6 +13,7 @@ from agentmem.toollog.formats.parts import (
     Record,
     arguments_of,
     id_of,
+    kind_of,
     name_of,
     says_failure,
     text_of,
@@ -48,9 +49,7 @@ class OpenAIResponses:
 
     def matches(self, value: dict[str, Any]) -> bool:
         """Return True for an item or a rollout line."""
-        kind = value.get("type")
-        if not isinstance(kind, str):
-            return False
+        kind = kind_of(value)
         if kind in _ROLLOUT_TYPES:
             return isinstance(value.get("payload"), dict)
         return (
@@ -63,20 +62,19 @@ class OpenAIResponses:
         """Turn one item into at most a call and its result."""
         item = record.value
         time = time_of(item.get("timestamp"))
-        if item.get("type") in _ROLLOUT_TYPES:
+        kind = kind_of(item)
+        if kind in _ROLLOUT_TYPES:
             payload = item.get("payload")
-            if item["type"] != "response_item" or not isinstance(payload, dict):
+            if kind != "response_item" or not isinstance(payload, dict):
                 if context.words:
                     yield Part("other", time=time, record=record)
                 return
-            item = payload
+            item, kind = payload, kind_of(payload)
         common: dict[str, Any] = {
             "client_id": id_of(item.get("id")),
             "time": time,
             "record": record,
         }
-        kind = item.get("type")
-        kind = kind if isinstance(kind, str) else ""
         if kind.endswith("_call_output"):
             yield _output(item, common)
         elif kind in _RUN_BY_PROVIDER:

@@ -92,6 +92,7 @@ class OpenHands:
         common: dict[str, Any],
     ) -> Iterator[Part]:
         action = event.get("action")
+        action = action if isinstance(action, str) else text_of(action)
         args = event.get("args")
         args = args if isinstance(args, dict) else {}
         source = event.get("source")
@@ -118,7 +119,7 @@ class OpenHands:
         response_id = id_of(response.get("id")) if isinstance(response, dict) else None
         yield Part(
             "tool_call",
-            name=name if isinstance(name, str) else str(action),
+            name=name if isinstance(name, str) else action,
             call_id=call_id,
             arguments=_arguments(args, response, call_id),
             batch=("response", response_id) if response_id is not None else RUN,

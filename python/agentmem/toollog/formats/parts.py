@@ -128,6 +128,12 @@ class HostFormat(Protocol):
         ...
 
 
+def kind_of(value: dict[str, Any]) -> str:
+    """Return a record's or block's ``type``; ``""`` where it is no text."""
+    kind = value.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
 def id_of(value: object) -> str | None:
     """Return a host's id as text; None where there is none."""
     if value is None or isinstance(value, str):
