@@ -236,7 +236,7 @@ def test_anthropic_server_and_mcp_tools() -> None:
         ("web_search", "error", "s1"),
         ("f", "ok", "m1"),
     ]
-    assert [message.role for message in read_messages(log)][0] == "other"
+    assert next(message.role for message in read_messages(log)) == "other"
 
 
 def test_binary_blocks_become_notes() -> None:

@@ -76,31 +76,36 @@ def records(messages: object, context: Context, skip: Skip | None = None) -> Ite
     if path is not None:
         with path.open("rb") as file:
             yield from _decoded(_plain_chunks(file, context), context, skip)
-    elif isinstance(messages, (bytes, bytearray, memoryview)):
-        yield from _decoded(_plain_chunks(io.BytesIO(messages), context), context, skip)
-    elif isinstance(messages, str):
-        data = messages.encode("utf-8", "surrogatepass")
-        yield from _decoded(iter((data,)), context, skip)
-    elif isinstance(messages, Mapping):
+        return
+    chunks = _chunks(messages, context)
+    if chunks is not None:
+        yield from _decoded(chunks, context, skip)
+    elif isinstance(messages, Mapping) or _is_model(messages):
         yield Record(1, plain(messages))
-    elif isinstance(messages, io.TextIOBase):
-        data = messages.read().encode("utf-8", "surrogatepass")
-        yield from _decoded(iter((data,)), context, skip)
-    elif callable(getattr(messages, "read", None)):
-        yield from _decoded(_plain_chunks(cast("BinaryIO", messages), context), context, skip)
-    elif isinstance(messages, Iterable) and not _is_model(messages):
+    elif isinstance(messages, Iterable):
         for number, value in enumerate(messages, 1):
             if isinstance(value, (bytes, str)):
                 yield from _line(value, context, number)
             else:
                 yield Record(number, plain(value))
-    elif _is_model(messages):
-        yield Record(1, plain(messages))
     else:
         raise InvalidInputError(
             "messages must be a list of messages, a document, JSON or JSONL as bytes or text, "
-            f"or a path, not {type(messages).__name__}"
+            f"an open file or a path, not {type(messages).__name__}"
         )
+
+
+def _chunks(messages: object, context: Context) -> Iterator[bytes] | None:
+    """The bytes of a log given as text, bytes or an open file; None if it is given otherwise."""
+    if isinstance(messages, (bytes, bytearray, memoryview)):
+        return _plain_chunks(io.BytesIO(messages), context)
+    if isinstance(messages, io.TextIOBase):
+        messages = messages.read()
+    if isinstance(messages, str):
+        return iter((messages.encode("utf-8", "surrogatepass"),))
+    if callable(getattr(messages, "read", None)):
+        return _plain_chunks(cast("BinaryIO", messages), context)
+    return None
 
 
 def _line(value: bytes | str, context: Context, number: int) -> Iterator[Record]:
@@ -239,25 +244,28 @@ def _lines(
         try:
             value = loads(line)
         except orjson.JSONDecodeError:
-            if not line.strip():
-                continue
             value, problem = _decode(line, context, number)
             if problem is not None:
-                reason = f"the line is not JSON and is left out: {problem}"
+                if line.strip() and len(bad) <= WARNINGS_PER_LOG:
+                    bad.append((problem, number))
                 if readable:
-                    context.warn(reason, number)
-                elif len(bad) < WARNINGS_PER_LOG:
-                    bad.append((reason, number))
+                    _tell(bad, context)
                 continue
         if not readable:
             readable = True
-            for reason, place in bad:
-                context.warn(reason, place)
+            _tell(bad, context)
         yield Record(number, value, line)
-    if bad and not readable:
-        reason, place = bad[0]
-        message = f"no line of the log can be read; {reason}"
+    if bad:
+        problem, place = bad[0]
+        message = f"no line of the log can be read; it is not JSON: {problem}"
         raise ToolLogError(message, file=context.file, line=place)
+
+
+def _tell(bad: list[tuple[str, int]], context: Context) -> None:
+    """Warn about the lines that can't be read, and forget them."""
+    for problem, number in bad:
+        context.warn(f"the line is not JSON and is left out: {problem}", number)
+    bad.clear()
 
 
 def _decode(data: bytes, context: Context, line: int | None) -> tuple[Any, str | None]:

@@ -235,15 +235,15 @@ def _in_file(messages: Any, context: Context) -> Iterator[tuple[Iterable[Record]
         yield log, context
     if context.unknown and not context.known:
         raise ToolLogError(
-            f"none of the {context.unknown} records is of a known format; name it with format=, "
+            f"no record ({context.unknown} read) is of a known format; name it with format=, "
             f"one of {', '.join(FORMATS)}",
             file=context.file,
             line=context.first_unknown,
         )
     if context.unknown:
+        count = f"{context.unknown} record" + ("s" if context.unknown > 1 else "")
         context.warn(
-            f"{context.unknown} records of no known format hold no call that can be read",
-            context.first_unknown,
+            f"{count} of no known format hold no call that can be read", context.first_unknown
         )
 
 
@@ -321,48 +321,54 @@ def _particular(value: dict[str, Any]) -> bool:
     return any(FORMATS[name]().matches(value) for name in ("swe-agent", "openhands", "mcp"))
 
 
+class _Hosts:
+    """Finds the host module of each record of one log; modules keep state for that log."""
+
+    def __init__(self, format_: str) -> None:
+        self._hosts: dict[str, HostFormat] = {}
+        self._forced = None if format_ == "auto" else FORMATS[_ALIASES.get(format_, format_)]()
+        self._last: HostFormat | None = None
+
+    def of(self, value: object) -> HostFormat | None:
+        """Return the module that reads the record, None if there is none."""
+        if not isinstance(value, dict) or isinstance(value, _Rest):
+            return None
+        if self._forced is not None:
+            return self._forced
+        last = self._last
+        if last is not None and last.matches(value):
+            return last
+        host = self._find(value)
+        # The chat reader takes any message, so the next one is offered to the others first.
+        self._last = None if isinstance(host, OpenAIChat) else host
+        return host
+
+    def _find(self, value: dict[str, Any]) -> HostFormat | None:
+        # A short cut for plain chat messages, which are most of what there is.
+        names = _CHATS if "role" in value and _NOT_CHAT.isdisjoint(value) else FORMATS
+        for name in names:
+            host = self._hosts.get(name)
+            if host is None:
+                host = self._hosts[name] = FORMATS[name]()
+            if host.matches(value):
+                return host
+        return None
+
+
 def _parts(source: Iterable[Record], context: Context, format_: str) -> Iterator[Part]:
-    """Yield the parts of one log, each record by the host module that knows it."""
-    hosts: dict[str, HostFormat] = {}
-    forced = format_ != "auto"
-    if forced:
-        hosts["forced"] = FORMATS[_ALIASES.get(format_, format_)]()
-    current: HostFormat | None = None
+    """Yield the parts of one log; with words, at least one part for every record."""
+    hosts = _Hosts(format_)
     for record in source:
-        value = record.value
-        if isinstance(value, dict) and not isinstance(value, _Rest):
-            if forced:
-                current = hosts["forced"]
-            elif current is None or not current.matches(value):
-                current = _host(value, hosts)
-            if current is not None:
-                empty = True
-                for part in current.parts(record, context):
-                    empty = False
-                    yield part
-                if empty and context.words:
-                    yield Part("other", record=record)
-                context.known += 1
-                if isinstance(current, OpenAIChat):
-                    # It takes any message, so the next one is offered to the others first.
-                    current = None
-                continue
-        if not isinstance(value, _Rest):
+        host = hosts.of(record.value)
+        silent = True
+        if host is not None:
+            context.known += 1
+            for part in host.parts(record, context):
+                silent = False
+                yield part
+        elif not isinstance(record.value, _Rest):
             context.unknown += 1
             if context.first_unknown is None:
                 context.first_unknown = record.line
-        if context.words:
+        if silent and context.words:
             yield Part("other", record=record)
-
-
-def _host(value: dict[str, Any], hosts: dict[str, HostFormat]) -> HostFormat | None:
-    """Return the host module that a record belongs to; a short cut for plain chat messages."""
-    names = _CHATS if "role" in value and _NOT_CHAT.isdisjoint(value) else FORMATS
-    for name in names:
-        new = FORMATS[name]
-        host = hosts.get(name)
-        if host is None:
-            host = hosts[name] = new()
-        if host.matches(value):
-            return host
-    return None
