@@ -98,7 +98,9 @@ def records(messages: object, context: Context, skip: Skip | None = None) -> Ite
 def _chunks(messages: object, context: Context) -> Iterator[bytes] | None:
     """The bytes of a log given as text, bytes or an open file; None if it is given otherwise."""
     if isinstance(messages, (bytes, bytearray, memoryview)):
-        return _plain_chunks(io.BytesIO(messages), context)
+        data = bytes(messages)
+        packed = data.startswith(_GZIP_MAGIC)
+        return _plain_chunks(io.BytesIO(data), context) if packed else iter((data,))
     if isinstance(messages, io.TextIOBase):
         messages = messages.read()
     if isinstance(messages, str):

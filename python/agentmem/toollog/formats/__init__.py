@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-from agentmem.toollog.formats.reader import FORMATS, iter_tool_calls, read_messages, tool_calls
+from agentmem.toollog.formats.reader import (
+    FORMATS,
+    iter_messages,
+    iter_tool_calls,
+    read_messages,
+    tool_calls,
+)
 
-__all__ = ["FORMATS", "iter_tool_calls", "read_messages", "tool_calls"]
+__all__ = ["FORMATS", "iter_messages", "iter_tool_calls", "read_messages", "tool_calls"]

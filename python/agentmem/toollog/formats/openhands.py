@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any
 
+from agentmem.toollog.formats.openhands_sdk import is_sdk_event, sdk_parts
 from agentmem.toollog.formats.parts import (
     RUN,
     Context,
@@ -63,6 +64,8 @@ class OpenHands:
 
     def matches(self, value: dict[str, Any]) -> bool:
         """Return True for an action or observation event."""
+        if is_sdk_event(value):
+            return True
         if "action" in value:
             return isinstance(value["action"], str) and ("args" in value or "source" in value)
         return isinstance(value.get("observation"), str) and (
@@ -72,6 +75,9 @@ class OpenHands:
     def parts(self, record: Record, context: Context) -> Iterator[Part]:
         """Turn one event into words, a call or a result."""
         event = record.value
+        if is_sdk_event(event):
+            yield from sdk_parts(record, context)
+            return
         metadata = event.get("tool_call_metadata")
         metadata = metadata if isinstance(metadata, dict) else {}
         common: dict[str, Any] = {

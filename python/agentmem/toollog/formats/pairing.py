@@ -40,52 +40,72 @@ class _Entry:
     result: Part | None = None
 
 
+class Batches:
+    """Numbers the batches of a log: which calls were made together, and after which turn.
+
+    Args:
+        first: Number of the first batch.
+    """
+
+    def __init__(self, first: int = 0) -> None:
+        self._streams: dict[str | None, _Stream] = {}
+        self.next = first
+
+    def note(self, part: Part) -> _Stream | None:
+        """Take the next part; return the state of its agent, None if it changes nothing."""
+        role = part.role
+        if role in ("other", "system"):
+            return None
+        stream = self._streams.get(part.parent_id)
+        if stream is None:
+            stream = self._streams[part.parent_id] = _Stream()
+        if role == "tool_call":
+            if part.batch is None or part.batch != stream.key:
+                stream.key = part.batch if part.batch is not None else _NOTHING
+                self.alone(stream)
+        elif role == "tool_result":
+            if stream.key is RUN:
+                stream.key = _NOTHING
+        elif part.batch is None or part.batch != stream.key:
+            stream.turn += 1
+            stream.key = _NOTHING
+        return stream
+
+    def alone(self, stream: _Stream) -> int:
+        """Start a batch; return its number."""
+        stream.turn += 1
+        stream.number = self.next
+        self.next += 1
+        return stream.number
+
+
 class Pairing:
     """Pairs the parts of one log.
 
     Args:
         context: Where warnings go.
-        first_batch: Number of the first batch.
+        batches: Numbers the batches of the whole input.
     """
 
-    def __init__(self, context: Context, first_batch: int = 0) -> None:
+    def __init__(self, context: Context, batches: Batches) -> None:
         self._context = context
+        self._batches = batches
         self._entries: deque[_Entry] = deque()
         # By key, one queue for each batch that still waits, the latest last.
         self._open: dict[Hashable, deque[deque[_Entry]]] = {}
         self._closed: set[Hashable] = set()
-        self._streams: dict[str | None, _Stream] = {}
-        self.next_batch = first_batch
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def feed(self, part: Part) -> int | None:
-        """Take the next part of the log; return the number of a call's batch, else None."""
-        if part.role == "tool_call":
-            return self._call(part)
-        if part.role == "tool_result":
-            self._result(part)
-        elif part.role in ("assistant", "user"):
-            stream = self._stream(part.parent_id)
-            if part.batch is None or part.batch != stream.key:
-                stream.turn += 1
-                stream.key = _NOTHING
-        return None
-
-    def _stream(self, parent_id: str | None) -> _Stream:
-        stream = self._streams.get(parent_id)
+    def feed(self, part: Part) -> None:
+        """Take the next part of the log."""
+        stream = self._batches.note(part)
         if stream is None:
-            stream = self._streams[parent_id] = _Stream()
-        return stream
+            return
+        if part.role == "tool_call":
+            self._call(part, stream)
+        elif part.role == "tool_result":
+            self._result(part, stream)
 
-    def _call(self, part: Part) -> int:
-        stream = self._stream(part.parent_id)
-        if part.batch is None or part.batch != stream.key:
-            stream.key = part.batch if part.batch is not None else _NOTHING
-            stream.number = self.next_batch
-            stream.turn += 1
-            self.next_batch += 1
+    def _call(self, part: Part, stream: _Stream) -> None:
         # A waiting part must not hold its record: that is the whole line.
         part.record = None
         entry = _Entry(part, stream.number, stream, stream.turn)
@@ -98,12 +118,8 @@ class Pairing:
             waiting[-1].append(entry)
         else:
             waiting.append(deque((entry,)))
-        return entry.batch
 
-    def _result(self, part: Part) -> None:
-        stream = self._stream(part.parent_id)
-        if stream.key is RUN:
-            stream.key = _NOTHING
+    def _result(self, part: Part, stream: _Stream) -> None:
         line = part.record.line if part.record is not None else None
         part.record = None
         key = part.key if part.key is not None else part.call_id
@@ -133,9 +149,8 @@ class Pairing:
             arguments={},
             parent_id=part.parent_id,
         )
-        stream.turn += 1
-        self._entries.append(_Entry(call, self.next_batch, stream, stream.turn, part))
-        self.next_batch += 1
+        number = self._batches.alone(stream)
+        self._entries.append(_Entry(call, number, stream, stream.turn, part))
         key = part.key if part.key is not None else part.call_id
         if key is not None:
             self._closed.add(key)

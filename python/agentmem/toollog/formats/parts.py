@@ -183,7 +183,7 @@ def text_of(content: object) -> str:
     return dumps_text(content)
 
 
-def _block_text(block: object) -> str:  # noqa: PLR0911 - one return a kind of block
+def _block_text(block: object) -> str:
     if isinstance(block, str):
         return block
     if not isinstance(block, dict):

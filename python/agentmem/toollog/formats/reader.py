@@ -15,7 +15,7 @@ from agentmem.toollog.formats.mcp import MCP
 from agentmem.toollog.formats.openai_chat import OpenAIChat
 from agentmem.toollog.formats.openai_responses import OpenAIResponses
 from agentmem.toollog.formats.openhands import OpenHands
-from agentmem.toollog.formats.pairing import Pairing
+from agentmem.toollog.formats.pairing import Batches, Pairing
 from agentmem.toollog.formats.parts import Context, HostFormat, Part, Record, dumps
 from agentmem.toollog.formats.swe_agent import SWEAgent
 from agentmem.toollog.models import Message, ToolCall
@@ -64,7 +64,7 @@ WINDOW: Final = 10_000
 """Calls that a stream holds back behind one without a result, about 10 MB at 1 kB each."""
 
 
-def tool_calls(messages: Any, *, format: str = "auto") -> list[ToolCall]:  # noqa: A002
+def tool_calls(messages: Any, *, format: str = "auto") -> list[ToolCall]:
     """Return every tool call of a log with its result, in the order of the calls.
 
     Args:
@@ -98,7 +98,7 @@ def tool_calls(messages: Any, *, format: str = "auto") -> list[ToolCall]:  # noq
     return list(_paired(messages, format, None))
 
 
-def iter_tool_calls(messages: Any, *, format: str = "auto") -> Iterator[ToolCall]:  # noqa: A002
+def iter_tool_calls(messages: Any, *, format: str = "auto") -> Iterator[ToolCall]:
     """Yield the calls of a log that may be larger than memory.
 
     The same as `tool_calls`, record by record where the log is JSONL. A call that waits for its
@@ -120,7 +120,7 @@ def iter_tool_calls(messages: Any, *, format: str = "auto") -> Iterator[ToolCall
     yield from _paired(messages, format, WINDOW)
 
 
-def read_messages(messages: Any, *, format: str = "auto") -> list[Message]:  # noqa: A002
+def read_messages(messages: Any, *, format: str = "auto") -> list[Message]:
     """Return every part of a log: words, calls, results and the host's own bookkeeping.
 
     No record is lost: one that says nothing, or is of an unknown kind, is a message of role
@@ -138,14 +138,30 @@ def read_messages(messages: Any, *, format: str = "auto") -> list[Message]:  # n
         ToolLogError: Nothing in the log can be read.
         OSError: The file can't be opened.
     """
-    found: list[Message] = []
+    return list(iter_messages(messages, format=format))
+
+
+def iter_messages(messages: Any, *, format: str = "auto") -> Iterator[Message]:
+    """Yield the messages of `read_messages` one by one, for logs larger than memory.
+
+    Args:
+        messages: As for `tool_calls`.
+        format: As for `tool_calls`.
+
+    Yields:
+        The messages, in order.
+
+    Raises:
+        InvalidInputError: ``messages`` or ``format`` is none of the allowed.
+        ToolLogError: Nothing in the log can be read.
+        OSError: The file can't be opened.
+    """
     number = -1
     last: Record | None = None
     raw = b""
-    batch = 0
+    first = 0
     for log, context in _logs(messages, format, words=True):
-        # Only for the numbers of the batches: a second result is a message like any other.
-        pairing = Pairing(Context(quiet=True), batch)
+        batches = Batches(first)
         for part in _parts(log, context, format):
             record = part.record
             if record is None or record is not last:
@@ -153,9 +169,10 @@ def read_messages(messages: Any, *, format: str = "auto") -> list[Message]:  # n
                 last = record
                 if record is not None:
                     raw = record.raw if record.raw is not None else dumps(record.value)
-            found.append(_message(part, number, raw, pairing.feed(part)))
-        batch = pairing.next_batch
-    return found
+            stream = batches.note(part)
+            batch = stream.number if stream is not None and part.role == "tool_call" else None
+            yield _message(part, number, raw, batch)
+        first = batches.next
 
 
 def _message(part: Part, number: int, raw: bytes, batch: int | None) -> Message:
@@ -185,16 +202,17 @@ def _paired(messages: Any, format_: str, window: int | None) -> Iterator[ToolCal
 
 
 def _calls(messages: Any, format_: str, window: int | None) -> Iterator[ToolCall]:
-    batch = 0
+    first = 0
     for log, context in _logs(messages, format_, words=False):
-        pairing = Pairing(context, batch)
+        batches = Batches(first)
+        pairing = Pairing(context, batches)
         feed = pairing.feed
         for part in _parts(log, context, format_):
             feed(part)
             if window is not None:
                 yield from pairing.ready(window)
         yield from pairing.finish()
-        batch = pairing.next_batch
+        first = batches.next
 
 
 def _nested(calls: list[ToolCall]) -> Iterator[ToolCall]:
