@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import warnings
+from collections.abc import Iterator
+from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -222,3 +226,110 @@ def test_no_call_and_no_result_is_lost(history: list[tuple[str, int]]) -> None:
     doubles = sum("second result" in str(warning.message) for warning in caught) // 2
     if doubles < WARNINGS_PER_LOG:
         assert len(told) + doubles == results
+
+
+# One small log a host; damage to a true shape reaches further than anything made up.
+USE = {"type": "tool_use", "id": "1", "name": "f", "input": {"prompt": "p"}}
+ANSWER = {"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "x"}]}
+FUNCTION = {"name": "f", "arguments": '{"a": 1}'}
+SHAPES: list[Any] = [
+    [
+        {"role": "system", "content": "s", "name": "n"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": FUNCTION}]},
+        {"role": "tool", "tool_call_id": "1", "content": "x"},
+        {"role": "assistant", "function_call": FUNCTION},
+        {"role": "function", "name": "f", "content": "x"},
+    ],
+    [
+        {"type": "response_item", "payload": {"type": "function_call", "call_id": "1", **FUNCTION}},
+        {"type": "function_call_output", "call_id": "1", "output": '{"metadata":{"exit_code":1}}'},
+        {"type": "shell_call", "call_id": "2", "action": {"commands": ["ls"]}},
+        {"type": "shell_call_output", "call_id": "2", "output": [{"stdout": "", "stderr": "x"}]},
+        {"type": "mcp_call", "id": "3", "name": "f", "arguments": "{}", "output": "x"},
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}]},
+    ],
+    [{"role": "assistant", "content": [USE]}, {"role": "user", "content": [ANSWER]}],
+    [
+        {"ts": 1.5, "dir": "client->server", "server": "s", "msg": {
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "f"}}},
+        {"ts": 1.6, "dir": "server->client", "server": "s", "msg": {
+            "jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "x"}]}}},
+        {"jsonrpc": "2.0", "id": 2, "error": {"code": 1, "message": "x", "data": 1}},
+    ],
+    [
+        {"type": "ai", "content": [{"type": "text", "text": "x"}], "id": "m",
+         "tool_calls": [{"name": "f", "args": {}, "id": "1"}],
+         "invalid_tool_calls": [{"name": "f", "args": "{", "id": "2", "error": "x"}],
+         "additional_kwargs": {"tool_calls": [{"id": "1", "function": FUNCTION}]}},
+        {"lc": 1, "type": "constructor", "id": ["a", "ToolMessage"],
+         "kwargs": {"content": "x", "tool_call_id": "1", "status": "error"}},
+        {"type": "human", "data": {"content": "x"}},
+    ],
+    [
+        {"type": "assistant", "uuid": "a", "sessionId": "s", "timestamp": "2026-01-01T00:00:00Z",
+         "message": {"id": "m", "role": "assistant", "content": [USE]}},
+        {"type": "user", "uuid": "b", "parentUuid": None, "sessionId": "s", "isSidechain": True,
+         "message": {"role": "user", "content": "p"}},
+        {"type": "user", "uuid": "c", "sessionId": "s", "toolUseResult": {"agentId": "z"},
+         "message": {"role": "user", "content": [ANSWER]}},
+        {"type": "progress", "uuid": "d", "parentToolUseID": "1", "data": {"agentId": "z"}},
+    ],
+    {
+        "trajectory": [{"action": "open a", "observation": "x", "thought": "t"}],
+        "history": [
+            {"role": "user", "content": "go", "is_demo": True},
+            {"role": "assistant", "content": "t", "thought": "t", "action": "open a",
+             "tool_calls": [{"id": "1", "function": FUNCTION}]},
+        ],
+    },
+    [
+        {"id": 0, "source": "user", "action": "message", "args": {"content": "go"}},
+        {"id": 1, "source": "agent", "action": "run", "args": {"command": "ls", "thought": "t"},
+         "tool_call_metadata": {"function_name": "f", "tool_call_id": "1", "model_response": {
+             "id": "r",
+             "choices": [{"message": {"tool_calls": [{"id": "1", "function": FUNCTION}]}}]}}},
+        {"id": 2, "cause": 1, "observation": "run", "content": "x",
+         "extras": {"metadata": {"exit_code": 1}}},
+        {"kind": "ActionEvent", "id": "a", "tool_name": "f", "tool_call_id": "c", "thought": [],
+         "action": {"kind": "A"}, "tool_call": FUNCTION, "llm_response_id": "r"},
+        {"kind": "ObservationEvent", "tool_call_id": "c", "action_id": "a",
+         "observation": {"content": [{"type": "text", "text": "x"}], "exit_code": 0}},
+        {"kind": "MessageEvent", "llm_message": {"role": "user", "content": "x"}},
+    ],
+]  # fmt: skip
+JUNK: list[Any] = [
+    None, True, 0, -1, 1.5, float("nan"), 10**30, "", "x", "\0", "\ud83d", [], {}, [[]], {"a": 1},
+    ["x", None], {"type": "text"}, {"role": "user"}, "tool_use", "{}", '{"exit_code": 2}',
+]  # fmt: skip
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every container of a value with each of its keys."""
+    keys = list(value) if isinstance(value, dict) else range(len(value))
+    for key in keys:
+        yield value, key
+        if isinstance(value[key], (dict, list)):
+            yield from places(value[key])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(SHAPES), st.randoms(use_true_random=False), st.integers(1, 4), NAMES)
+def test_any_damage_to_a_true_log_gives_calls_or_a_typed_error(
+    shape: Any, random: Random, count: int, name: str
+) -> None:
+    log = copy.deepcopy(shape)
+    for _ in range(count):
+        holder, key = random.choice(list(places(log)) or [([None], 0)])
+        if random.random() < 0.3:
+            del holder[key]
+        else:
+            holder[key] = copy.deepcopy(random.choice(JUNK))
+    read_any(log, name)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_undamaged_shapes_are_read(shape: Any) -> None:
+    calls = tool_calls(shape)
+    assert calls
+    assert all(entry.result is not None for entry in calls)
+    read_any(shape, "auto")

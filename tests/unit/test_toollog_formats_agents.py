@@ -316,7 +316,7 @@ def test_objects_with_attributes_and_dataclasses() -> None:
     assert [row(call) for call in tool_calls(log)] == [("f", {}, "x", "ok", "1")]
 
 
-@pytest.mark.parametrize("name", ["", "opnai", "OpenAI", None, 3])
+@pytest.mark.parametrize("name", ["", "opnai", "OpenAI", None, 3, ["openai"]])
 def test_unknown_format_names_the_known(name: Any) -> None:
     with pytest.raises(InvalidInputError, match=r"format must be one of auto, claude-code.*codex"):
         tool_calls([], format=name)

@@ -116,7 +116,7 @@ def _words(content: object) -> str:
     """The text of a content; calls that are repeated in it as blocks are left out."""
     if not isinstance(content, list):
         return text_of(content)
-    return text_of([block for block in blocks(content) if block.get("type") not in _CALL_BLOCKS])
+    return text_of([block for block in blocks(content) if kind_of(block) not in _CALL_BLOCKS])
 
 
 def _call(

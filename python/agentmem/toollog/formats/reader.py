@@ -236,7 +236,8 @@ def _logs(
     messages: Any, format_: str, *, words: bool
 ) -> Iterator[tuple[Iterable[Record], Context]]:
     """Yield every log of the input with its own context, one after the other."""
-    if format_ != "auto" and _ALIASES.get(format_, format_) not in FORMATS:
+    named = isinstance(format_, str) and _ALIASES.get(format_, format_) in ("auto", *FORMATS)
+    if not named:
         known = ", ".join(("auto", *FORMATS, *_ALIASES))
         raise InvalidInputError(f"format must be one of {known}, not {format_!r}")
     path = as_path(messages)
