@@ -333,3 +333,18 @@ def test_the_undamaged_shapes_are_read(shape: Any) -> None:
     assert calls
     assert all(entry.result is not None for entry in calls)
     read_any(shape, "auto")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", ["auto", *FORMATS])
+def test_every_single_damage_gives_calls_or_a_typed_error(shape: Any, name: str) -> None:
+    """Each value of each shape in turn, replaced by each kind of JSON or taken out."""
+    for number in range(len(list(places(shape)))):
+        for junk in (None, True, 7, "x", [], [[]], {}, {"a": {}}, "gone"):
+            log = copy.deepcopy(shape)
+            holder, key = list(places(log))[number]
+            if junk == "gone":
+                del holder[key]
+            else:
+                holder[key] = junk
+            read_any(log, name)
