@@ -43,6 +43,7 @@ class Engines:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.folders = 0
         self.built: dict[tuple[str, int, int], Engine] = {}
 
     def corpus(self, n: int, ndim: int) -> Corpus:
