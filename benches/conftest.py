@@ -103,7 +103,9 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
 def timed(request: pytest.FixtureRequest) -> bool:
     """Whether this run measures; then two cores are used and a debug build is refused."""
     config = request.config
-    on = bool(config.getoption("--gate")) or not config.getoption("benchmark_disable")
+    # As pytest-benchmark itself decides it: an explicit --benchmark-enable wins.
+    disabled = config.getoption("benchmark_disable") and not config.getoption("benchmark_enable")
+    on = bool(config.getoption("--gate")) or not disabled
     if on and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:2]))
     return on

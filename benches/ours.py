@@ -77,3 +77,7 @@ class KnownEmbedder:
         missing = [text for text, row in zip(texts, rows, strict=True) if row is None]
         fresh = iter(self.inner.embed(missing) if missing else ())
         return np.stack([next(fresh) if row is None else row for row in rows])
+
+    def embed_query(self, text: str) -> Vector | None:
+        """Embed a question as the inner embedder does, its cache of questions included."""
+        return self.inner.embed_query(text)
