@@ -153,8 +153,9 @@ class Embedded:
     """10,000 real passages with vectors that cost nothing, asked in words that the model embeds."""
 
     def __init__(self, engines: Engines, ours: type) -> None:
-        from agentmem.embedding import OnnxEmbedder
         from benches.ours import KnownEmbedder
+
+        from agentmem.embedding import OnnxEmbedder
 
         self.texts = passages(10_000)
         inner = OnnxEmbedder()
