@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from benches.bench_recall import assert_right, search_of, wall_times
+from benches.bench_recall import assert_right, search_of, side_by_side, wall_times
 from benches.measure import best_cpu_s, busy_thread, calls_per_second, interleaved
 from benches.peers import PEERS, BestPythonStack, HnswStack, MissionCode
 from benches.probe import probe
 
 if TYPE_CHECKING:
     from benches.conftest import Engines
+    from benches.measure import Timing
 
 pytestmark = [pytest.mark.gate, pytest.mark.timeout(600)]
 MISSION_LIMIT_MS = 50.0
@@ -72,39 +73,31 @@ def level(request: pytest.FixtureRequest) -> str:
     return str(request.config.getoption("--gate"))
 
 
-@pytest.mark.parametrize("ndim", [384, 768])
-def test_recall_at_10_000(engines: Engines, ours: type, level: str, ndim: int) -> None:
-    n = 10_000
-    built = {kind.name: engines.get(kind, n, ndim) for kind in (ours, *PEERS)}
-    assert_right(engines, built["agentmem"], n, ndim)
-    found = {name: engines.hits(engine, n, ndim, k=10, count=100) for name, engine in built.items()}
-    print(f"\nhit@10 at {ndim} dimensions: {found}")
-    assert found["agentmem"] >= max(found.values()) - 0.01, found
-    calls = {name: search_of(engines, engine, n, ndim) for name, engine in built.items()}
-    timings = interleaved(calls, 200)
-    # The fast ones once more, without scans of 15 MB between them that empty their caches.
-    fast = ("agentmem", HnswStack.name, BestPythonStack.name)
-    timings |= interleaved({name: calls[name] for name in fast}, 1_000)
+def judge_ratios(timings: dict[str, Timing], n: int, level: str) -> None:
     for name, timing in timings.items():
         print(f"  {name}: {timing.summary()}")
-    assert timings["agentmem"].wall_ms(95) < MISSION_LIMIT_MS
     own = timings["agentmem"].cpu_ms()
     for name, timing in timings.items():
         if (n, name) in RATIOS:
             RATIOS[n, name].judge(timing.cpu_ms() / own, level)
 
 
+@pytest.mark.parametrize("ndim", [384, 768])
+def test_recall_at_10_000(engines: Engines, ours: type, level: str, ndim: int) -> None:
+    n = 10_000
+    assert_right(engines, engines.get(ours, n, ndim), n, ndim)
+    timings, found = side_by_side(engines, (ours, *PEERS), n, ndim, count=1_000)
+    print(f"\nhit@10 at {ndim} dimensions: {found}")
+    assert found["agentmem"] >= max(found.values()) - 0.01, found
+    assert timings["agentmem"].wall_ms(95) < MISSION_LIMIT_MS
+    judge_ratios(timings, n, level)
+
+
 @pytest.mark.large
 @pytest.mark.timeout(1800)
 def test_recall_at_100_000(engines: Engines, ours: type, level: str) -> None:
-    n, ndim = 100_000, 384
-    built = {kind.name: engines.get(kind, n, ndim) for kind in (ours, HnswStack)}
-    calls = {name: search_of(engines, engine, n, ndim) for name, engine in built.items()}
-    timings = interleaved(calls, 400)
-    for name, timing in timings.items():
-        print(f"  {name}: {timing.summary()}")
-    ratio = timings[HnswStack.name].cpu_ms() / timings["agentmem"].cpu_ms()
-    RATIOS[n, HnswStack.name].judge(ratio, level)
+    timings, _ = side_by_side(engines, (ours, HnswStack), 100_000, 384, count=400)
+    judge_ratios(timings, 100_000, level)
 
 
 def test_two_threads(engines: Engines, ours: type, level: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 from benches.corpus import make_corpus
 from benches.measure import Timing, interleaved
 from benches.peers import DEPTH, PEERS, BestPythonStack, FtsAndVec, HnswStack, MissionCode
+from benches.report import report
 from tests.reference import fuse, rank
 
 if TYPE_CHECKING:
@@ -128,3 +129,22 @@ def test_interleaved_times_every_call_equally() -> None:
     assert seen["a"] == seen["b"] == [0, *range(25)]  # the first is the warm-up
     assert [len(timings[name].cpu_ns) for name in "ab"] == [25, 25]
     assert Timing(cpu_ns=[1_000_000, 3_000_000], wall_ns=[2_000_000]).cpu_ms(50) == 2.0
+
+
+def test_the_report_shows_a_run_and_refuses_a_wrong_one() -> None:
+    timing = {"cpu_p50_ms": 0.2, "cpu_p99_ms": 0.5, "hit_at_10": 1.0}
+    slow = {**timing, "cpu_p50_ms": 9.0}
+    info = {"n": 10_000, "ndim": 384, "engines": {"agentmem": timing, "other": slow}}
+    benches = [
+        {"name": "test_recall_side_by_side[10000-384]", "extra_info": {"correct": True, **info}},
+        {"name": "test_remember", "extra_info": {"correct": True, "cpu_p50_ms": 0.31}},
+    ]
+    machine = {"system": "Linux", "release": "6", "python_version": "3.11", "cpu": {"count": 2}}
+    run = {"benchmarks": benches, "machine_info": machine, "datetime": "2026-01-02T03:04:05"}
+    text = report(run)
+    assert "| other | 9.000 ms | 0.500 ms | 1.00 | 45.0 |" in text
+    assert "| durable `remember`, vector given | 0.31 ms CPU |" in text
+    assert "Date: 2026-01-02." in text
+    benches[1]["extra_info"]["correct"] = False
+    with pytest.raises(ValueError, match="test_remember"):
+        report(run)

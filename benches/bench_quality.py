@@ -111,6 +111,16 @@ def test_lifebench_is_read(lifebench: Path) -> None:
     assert [question.id for question in collection.answerable] == ["q1", "q2"]
 
 
+def test_variants_of_a_record_are_documents_of_their_own(lifebench: Path) -> None:
+    path = lifebench / "me-en.records.jsonl.gz"
+    variant = json.dumps({**RECORDS[0], "text": "Anna came for dinner"})
+    path.write_bytes(path.read_bytes() + gzip.compress(b"\n" + variant.encode()))
+    (collection,) = load(lifebench)
+    assert [doc.id for doc in collection.documents] == ["sms:1", "sms:2", "agent_chat:3", "sms:1#2"]
+    assert evaluate(Fixed("sms:1#2", "sms:1"), collection)["q1"].recall == (1, 1, 1, 1)
+    assert evaluate(Fixed("sms:1#2", "sms:1"), collection)["q2"].recall == (0, 0, 0, 0)
+
+
 def test_locomo_is_read(locomo: Path) -> None:
     (collection,) = load(locomo)
     assert [doc.id for doc in collection.documents] == ["D2:1", "D2:2", "D10:1"]
@@ -174,7 +184,7 @@ class Fixed:
 
 def test_recall_is_the_share_and_hit_is_any() -> None:
     names = [f"d{place}" for place in range(60)]
-    documents = tuple(Document(name, name, "", "s", 0, "") for name in names)
+    documents = tuple(Document(name, name, name, "", "s", 0, "") for name in names)
     questions = (
         Question("a", "x", "t", ("d0", "d7")),
         Question("b", "y", "t", ("d55",)),
@@ -220,7 +230,7 @@ def test_bm25_is_that_of_the_oracle(lifebench: Path) -> None:
 
 def test_the_best_chunk_of_a_document_counts(tmp_path: Path) -> None:
     texts = ["one. two", "three", "four. five. six"]
-    documents = tuple(Document(text, text, "", "s", 0, "") for text in texts)
+    documents = tuple(Document(text, text, text, "", "s", 0, "") for text in texts)
     embedder = CachedEmbedder(HashEmbedder(), tmp_path / "cache")
     ranker = ExactVectors(Collection("c", "en", documents, ()), embedder)
     for text in texts:

@@ -52,10 +52,12 @@ def mean(scores: Sequence[Score]) -> Score:
 
 def evaluate(ranker: Ranker, collection: Collection) -> dict[str, Score]:
     """Return the score of each question that has evidence, by its id."""
-    return {
-        question.id: score_one(ranker.rank(question.text, DEPTHS[-1]), question.evidence)
-        for question in collection.answerable
-    }
+    cited = {document.id: document.evidence_id for document in collection.documents}
+    scores = {}
+    for question in collection.answerable:
+        ranking = [cited[name] for name in ranker.rank(question.text, DEPTHS[-1])]
+        scores[question.id] = score_one(ranking, question.evidence)
+    return scores
 
 
 def by_group(

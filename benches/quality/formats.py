@@ -8,11 +8,12 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Collection", "Document", "Question", "load", "load_lifebench", "load_locomo", "merge"]
+__all__ = ["Collection", "Document", "Question", "load", "merge"]
 
 LOCOMO_TYPES = {
     1: "multi-hop",
@@ -28,11 +29,13 @@ LOCOMO_ID = re.compile(r"D(\d+):(\d+)")
 class Document:
     """One row of an index: a record or a turn.
 
-    ``text`` is the raw text, ``header`` what stands before it in the dated form (date, speaker);
-    ``session`` and ``position`` say where in which conversation or day it stands.
+    ``id`` is its own; ``evidence_id`` is what questions cite, which the variants of one record
+    share. ``text`` is the raw text, ``header`` what stands before it in the dated form (date,
+    speaker); ``session`` and ``position`` say where in which conversation or day it stands.
     """
 
     id: str
+    evidence_id: str
     text: str
     header: str
     session: str
@@ -86,34 +89,39 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def known(evidence: list[str], documents: dict[str, Document]) -> tuple[str, ...]:
+def known(evidence: list[str], documents: list[Document]) -> tuple[str, ...]:
     """Return the evidence that is a document here, each once: some ids of the data are not."""
-    return tuple(dict.fromkeys(name for name in evidence if name in documents))
+    there = {document.evidence_id for document in documents}
+    return tuple(dict.fromkeys(name for name in evidence if name in there))
 
 
 def load_lifebench(records: Path) -> Collection:
     """Read ``NAME.records.jsonl[.gz]`` and the ``NAME.qa.jsonl[.gz]`` beside it.
 
-    A record's session is its day.
+    A record's session is its day. Some ids stand at two records, variants of one: both are kept,
+    and either is the evidence.
     """
-    documents: dict[str, Document] = {}
-    places: dict[str, int] = {}
+    documents: list[Document] = []
+    places: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
     for row in lines(records):
         text = row.get("text") or "\n".join(
             f"{message['role']}: {message['content']}" for message in row.get("messages", ())
         )
-        day = row["time"][:10]
-        places[day] = places.get(day, -1) + 1
-        documents[row["id"]] = Document(
-            row["id"], text, f"[{row['time']}]", day, places[day], row["time"]
+        day, name = row["time"][:10], row["id"]
+        seen[name] += 1
+        own = name if seen[name] == 1 else f"{name}#{seen[name]}"
+        documents.append(
+            Document(own, name, text, f"[{row['time']}]", day, places[day], row["time"])
         )
+        places[day] += 1
     questions = tuple(
         Question(row["id"], row["question"], row["type"], known(row["evidence"], documents))
         for row in lines(records.with_name(records.name.replace(".records.", ".qa.")))
     )
     name = records.name.split(".")[0]
     language = name.rpartition("-")[2]
-    return Collection(name, language, tuple(documents.values()), questions)
+    return Collection(name, language, tuple(documents), questions)
 
 
 def load_locomo(path: Path) -> list[Collection]:
@@ -121,7 +129,7 @@ def load_locomo(path: Path) -> list[Collection]:
     collections = []
     for sample in json.loads(open_text(path)):
         conversation = sample["conversation"]
-        documents: dict[str, Document] = {}
+        documents: list[Document] = []
         numbers = sorted(
             int(key.removeprefix("session_"))
             for key, value in conversation.items()
@@ -132,13 +140,10 @@ def load_locomo(path: Path) -> list[Collection]:
             for place, turn in enumerate(conversation[f"session_{number}"]):
                 caption = turn.get("blip_caption")
                 text = turn.get("text", "") + (f" [shares {caption}]" if caption else "")
-                documents[turn["dia_id"]] = Document(
-                    turn["dia_id"],
-                    text,
-                    f"[{time}] {turn['speaker']}:",
-                    f"session_{number}",
-                    place,
-                    time,
+                name = turn["dia_id"]
+                header = f"[{time}] {turn['speaker']}:"
+                documents.append(
+                    Document(name, name, text, header, f"session_{number}", place, time)
                 )
         name = str(sample.get("sample_id", len(collections)))
         questions = []
@@ -149,7 +154,7 @@ def load_locomo(path: Path) -> list[Collection]:
             questions.append(
                 Question(f"{name}-{place}", row["question"], kind, known(evidence, documents))
             )
-        collections.append(Collection(name, "en", tuple(documents.values()), tuple(questions)))
+        collections.append(Collection(name, "en", tuple(documents), tuple(questions)))
     return collections
 
 
@@ -158,7 +163,12 @@ def merge(collections: list[Collection], name: str) -> Collection:
     documents, questions = [], []
     for part in collections:
         documents += [
-            replace(doc, id=f"{part.name}/{doc.id}", session=f"{part.name}/{doc.session}")
+            replace(
+                doc,
+                id=f"{part.name}/{doc.id}",
+                evidence_id=f"{part.name}/{doc.evidence_id}",
+                session=f"{part.name}/{doc.session}",
+            )
             for doc in part.documents
         ]
         questions += [
