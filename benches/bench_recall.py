@@ -102,13 +102,18 @@ def side_by_side(
     themselves, and all together only for those that scan.
     """
     built = {kind.name: engines.get(kind, n, ndim) for kind in kinds}
-    found = {name: engines.hits(one, n, ndim, k=K, count=100) for name, one in built.items()}
+    found = {name: engines.hits(one, n, ndim, k=K, count=200) for name, one in built.items()}
     calls = {name: search_of(engines, one, n, ndim) for name, one in built.items()}
     scanning = {MissionCode.name, FtsAndVec.name}
     timings = interleaved(calls, max(20, count // 10)) if scanning & set(calls) else {}
     fast = {name: call for name, call in calls.items() if name not in scanning}
     timings |= interleaved(fast, count)
     return timings, found
+
+
+def assert_as_many_hits(found: dict[str, float]) -> None:
+    """Hold our hit@10 against the best peer's; two of 200 queries may fall to a tie's luck."""
+    assert found["agentmem"] >= max(found.values()) - 0.0101, found
 
 
 @pytest.mark.benchmark(group="recall side by side, vector given")
@@ -121,7 +126,7 @@ def test_recall_side_by_side(
     # At 100,000 a recall by FTS5 or the mission's code takes 0.1 s: shown at 10,000.
     kinds = (ours, *PEERS) if n <= 10_000 else (ours, *PEERS[2:])
     timings, found = side_by_side(engines, kinds, n, ndim, count=1_000 if timed else 10)
-    assert found["agentmem"] >= max(found.values()) - 0.01, found
+    assert_as_many_hits(found)
     benchmark.extra_info.update(
         n=n,
         ndim=ndim,
