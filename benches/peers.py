@@ -15,6 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import apsw
 import numkong
 import numpy as np
+
+# The wheels of usearch 2.26 and onnxruntime 1.32 clash: importing onnxruntime after usearch is a
+# segmentation fault, the other way round works. So whoever loads the peers loads it first.
+import onnxruntime  # noqa: F401
 import sqlite_vec
 import tantivy
 from usearch.index import Index as UsearchIndex
