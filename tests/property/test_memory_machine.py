@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.strategies import SCOPES, WORDS, texts, unit_vector
 
 from agentmem import GivenEmbeddings, Memory
-from tests.strategies import SCOPES, WORDS, texts, unit_vector
 
 NDIM = 8
 SPACE = GivenEmbeddings(id="machine", ndim=NDIM)
