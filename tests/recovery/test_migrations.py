@@ -103,7 +103,10 @@ def test_a_step_that_fails_or_breaks_a_reference_is_rolled_back(tmp_path, monkey
     use(monkeypatch, NOTES, Migration(3, "failing", failing))
     with pytest.raises(RuntimeError):
         Database(tmp_path / "store")
-    broken = "CREATE TABLE part (note INTEGER REFERENCES note (id)) STRICT; INSERT INTO part VALUES (999999)"
+    broken = (
+        "CREATE TABLE part (note INTEGER REFERENCES note (id)) STRICT;"
+        "INSERT INTO part VALUES (999999)"
+    )
     use(monkeypatch, NOTES, Migration(3, "broken", broken))
     with pytest.raises(StoreError, match="break a foreign key"):
         Database(tmp_path / "store")
@@ -160,4 +163,4 @@ Database(Path(sys.argv[1])).close()
     else:
         pytest.fail("never came through")
     assert kills > 5
-    print(f"{kills} kills")
+    print(f"{kills} kills")  # noqa: T201

@@ -80,7 +80,7 @@ def cuts(cut_shim, scratch, durability, count, rng):
         # What "normal" loses it may also show as fewer changes; rules inside the file still hold.
         wrong_runs += bool(wrong)
         assert not wrong, f"{durability}, cut at event {at}: {wrong}"
-    print(f"{durability}: {count} cuts, {acknowledged_rows} acknowledged rows, {lossy} lossy cuts")
+    print(f"{durability}: {count} cuts, {acknowledged_rows} acknowledged rows, {lossy} lossy cuts")  # noqa: T201
     return lossy
 
 
@@ -115,7 +115,8 @@ print(len(log.read_text().splitlines()))
 log.unlink()
 for _ in range(4000):
     database.write(add)
-print(len(log.read_text().splitlines()), database._checkpointer.runs, os.path.getsize(str(database.path) + "-wal"))
+wal_bytes = os.path.getsize(str(database.path) + "-wal")
+print(len(log.read_text().splitlines()), database._checkpointer.runs, wal_bytes)
 """
     environment = os.environ | {
         "LD_PRELOAD": str(cut_shim),
@@ -133,8 +134,9 @@ print(len(log.read_text().splitlines()), database._checkpointer.runs, os.path.ge
     assert child.returncode == 0, child.stderr
     few, many = child.stdout.splitlines()
     syncs, runs, wal_bytes = map(int, many.split())
-    print(
-        f"50 commits: {few} syncs; 4,000 commits: {syncs} syncs, {runs} checkpoints, WAL {wal_bytes:,} bytes"
+    print(  # noqa: T201
+        f"50 commits: {few} syncs; 4,000 commits: {syncs} syncs, "
+        f"{runs} checkpoints, WAL {wal_bytes:,} bytes"
     )
     assert int(few) == 50
     assert runs >= 2

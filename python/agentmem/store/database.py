@@ -263,14 +263,16 @@ class Database:
                 self._checkpointer.run_now()
 
     def vacuum(self) -> None:
-        """Rewrite the file without free pages and empty the WAL: no removed byte is left in them.
+        """Rewrite the file without free pages and empty the WAL: no removed byte is left.
 
-        Backups made before a migration (``store.amem.v*.backup``) are files of their own.
+        Copies that were kept from before a migration are removed too.
         """
 
         def work(connection: apsw.Connection) -> None:
             connection.execute("VACUUM")
             _truncate(connection)
+            for old in self.folder.glob(f"{STORE}.v*.backup*"):
+                old.unlink()
 
         self._writing().exclusive(work, timeout_s=self._timeout_s)
 

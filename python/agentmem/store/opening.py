@@ -150,7 +150,7 @@ def last_seq(connection: apsw.Connection) -> int:
     It is read from the sequence, which stays when old changes are pruned.
     """
     rows = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchall()
-    return int(rows[0][0]) if rows else 0
+    return int(str(rows[0][0])) if rows else 0
 
 
 def renew_epoch(connection: apsw.Connection) -> None:
