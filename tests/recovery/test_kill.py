@@ -38,7 +38,7 @@ def run(tmp_path, kills, seed):
         slowest = max(slowest, time.perf_counter() - begun)
         assert not lost, f"seed {seed}, kill {number}"
         assert not wrong, f"seed {seed}, kill {number}"
-    print(  # noqa: T201
+    print(
         f"{kills} kills, seed {seed}: {writes} acknowledged writes, slowest check {slowest:.2f} s"
     )
     assert writes > kills

@@ -163,4 +163,4 @@ Database(Path(sys.argv[1])).close()
     else:
         pytest.fail("never came through")
     assert kills > 5
-    print(f"{kills} kills")  # noqa: T201
+    print(f"{kills} kills")

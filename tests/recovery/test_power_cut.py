@@ -80,7 +80,7 @@ def cuts(cut_shim, scratch, durability, count, rng):
         # What "normal" loses it may also show as fewer changes; rules inside the file still hold.
         wrong_runs += bool(wrong)
         assert not wrong, f"{durability}, cut at event {at}: {wrong}"
-    print(f"{durability}: {count} cuts, {acknowledged_rows} acknowledged rows, {lossy} lossy cuts")  # noqa: T201
+    print(f"{durability}: {count} cuts, {acknowledged_rows} acknowledged rows, {lossy} lossy cuts")
     return lossy
 
 
@@ -134,7 +134,7 @@ print(len(log.read_text().splitlines()), database._checkpointer.runs, wal_bytes)
     assert child.returncode == 0, child.stderr
     few, many = child.stdout.splitlines()
     syncs, runs, wal_bytes = map(int, many.split())
-    print(  # noqa: T201
+    print(
         f"50 commits: {few} syncs; 4,000 commits: {syncs} syncs, "
         f"{runs} checkpoints, WAL {wal_bytes:,} bytes"
     )

@@ -175,7 +175,7 @@ def test_threads_that_read_and_write_survive_many_visits(tmp_path):
                 for row in range(base, base + 60):
                     seq = database.write(partial(log_one, row=row))
                     acknowledged.append((seq, row))
-            except Exception as error:  # noqa: BLE001 - the test looks at it
+            except Exception as error:
                 failures.append(error)
 
         def read():

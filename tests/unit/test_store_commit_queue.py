@@ -27,7 +27,7 @@ def test_every_request_is_committed_once_and_in_batches():
 
     def submit(base):
         for number in range(base, base + 50):
-            results.append(queue.submit(lambda _, n=number: n))  # noqa: PERF401 - a thread each
+            results.append(queue.submit(lambda _, n=number: n))
 
     threads = [threading.Thread(target=submit, args=(base * 1000,)) for base in range(16)]
     for thread in threads:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -108,6 +107,8 @@ def _make(path: Path) -> None:
 
 
 def _library_version() -> str:
+    from importlib import metadata
+
     try:
         return metadata.version("agentmem-tiers")
     except metadata.PackageNotFoundError:
