@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 from typing import Final
 
@@ -156,7 +155,7 @@ def last_seq(connection: apsw.Connection) -> int:
 
 def renew_epoch(connection: apsw.Connection) -> None:
     """Give the file a new random epoch: what was derived from its past no longer fits."""
-    connection.execute(_SET_EPOCH, (secrets.token_hex(16),))
+    connection.execute(_SET_EPOCH, (os.urandom(16).hex(),))
 
 
 def renew_epoch_of_copy(path: Path) -> None:

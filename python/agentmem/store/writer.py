@@ -8,7 +8,7 @@ arrive during a commit are committed together by the first of them.
 from __future__ import annotations
 
 import copy
-import secrets
+import os
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -217,7 +217,7 @@ class Writer:
                 self._run_one(connection, request, made_ms, changes, alone=len(batch) == 1)
             witness = None
             if not changes and connection.total_changes() != before:
-                witness = secrets.token_hex(16)
+                witness = os.urandom(16).hex()
                 execute(_SAVE_WITNESS, (witness,))
             self._step("written")
             self._is_in_doubt = True
