@@ -9,25 +9,11 @@ import random
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from recovery_model import acknowledged, check, start
 
 SECTOR = 512
-
-
-@pytest.fixture
-def scratch(tmp_path):
-    """Memory-backed where there is one: the model needs no real disk, and syncs are fast there."""
-    shared = Path("/dev/shm")
-    if not os.access(shared, os.W_OK):
-        yield tmp_path
-        return
-    folder = shared / f"agentmem-{os.getpid()}-{tmp_path.name}"
-    folder.mkdir()
-    yield folder
-    shutil.rmtree(folder)
 
 
 def tear(kept, current, rng):

@@ -9,6 +9,8 @@ from functools import partial
 
 import apsw
 import pytest
+from recovery_model import acknowledged as acknowledged_rows
+from recovery_model import check, start
 
 from agentmem.errors import StoreError
 from agentmem.store import Database, StoreWarning
@@ -207,6 +209,27 @@ def test_threads_that_read_and_write_survive_many_visits(tmp_path):
         assert len(acknowledged) == 180
         assert database.integrity() == []
     assert committed(database.path) == dict(acknowledged)
+
+
+def test_visits_here_while_another_process_writes_lose_nothing_on_either_side(tmp_path):
+    folder = tmp_path / "store"
+    own = {}
+    with Database(folder) as database:
+        child = start(folder, "full", 3, 60, 4)
+        assert child.stdout.readline() == "READY\n"
+        number = 0
+        while child.poll() is None:
+            number += 1
+            foreign_visit(database.path)
+            own[database.write(partial(log_one, row=-number))] = -number
+        out, err = child.communicate(timeout=60)
+        assert child.returncode == 0, err
+        assert database.guard_trips == 0
+    assert number > 5
+    lost, wrong = check(folder, acknowledged_rows(out.splitlines()), in_flight=0, others=own)
+    assert not lost
+    assert not wrong
+    assert own.items() <= committed(database.path).items()
 
 
 def test_a_store_that_was_removed_is_a_typed_error(tmp_path):
