@@ -107,9 +107,7 @@ class MemoryMachine(RuleBasedStateMachine):
     )  # fmt: skip
     def recall(self, handle, scope, word, seed):
         query = unit_vector(seed, NDIM)
-        hits = (self.one if handle else self.two).scoped(scope).recall(
-            word, k=200, embedding=query
-        )
+        hits = (self.one if handle else self.two).scoped(scope).recall(word, k=200, embedding=query)
         visible = {
             id: fact
             for id, fact in self.facts.items()
