@@ -10,6 +10,7 @@ mod codes;
 mod files;
 mod graph;
 mod kernels;
+mod meta;
 mod query;
 mod search;
 mod segment;

@@ -17,6 +17,9 @@ const NO_SYNC: WriteOptions = WriteOptions {
     sync: false,
 };
 
+/// Vectors with their rows.
+type Rows = Vec<(u32, Vec<f32>)>;
+
 /// A small generator, so that big sets do not go through proptest.
 struct Random(u64);
 
@@ -114,7 +117,7 @@ fn tail(ndim: usize, vectors: &[(u32, Vec<f32>)]) -> TailVectors {
 
 /// Vectors of the kinds that break approximate search: spread, clustered, repeated, sparse,
 /// constant, tiny beside large, and signs flipped.
-fn vectors_strategy() -> impl Strategy<Value = (usize, Vec<(u32, Vec<f32>)>, Vec<f32>)> {
+fn vectors_strategy() -> impl Strategy<Value = (usize, Rows, Vec<f32>)> {
     (
         prop_oneof![1_usize..9, 60_usize..70, Just(128), Just(300), Just(384)],
         prop::collection::vec((0_u8..7, 0_u8..9), 0..160),
