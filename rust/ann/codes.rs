@@ -14,8 +14,9 @@ const STEP: usize = 512;
 /// (127 / 7 int8 steps): 127 / 7 / sqrt(12).
 const NIBBLE_ERROR: f32 = 5.237;
 
-/// How many of those the 4-bit bound allows for: beyond 4, less than 1 in 15,000 vectors.
-const NIBBLE_SIGMAS: f32 = 4.0;
+/// How many of those the 4-bit bounds allow for on each side: to be missed, the last of the best must
+/// lose 4 of them against the threshold (1 in 30,000), the first ones more.
+const NIBBLE_SIGMAS: f32 = 2.0;
 
 /// Encodes one unit vector; `codes` (one padded row) is overwritten. Returns scale and residual norm.
 pub(super) fn encode(vector: &[f32], codes: &mut [u8]) -> (f32, f32) {
@@ -66,6 +67,27 @@ pub(super) struct Block<'a> {
     pub(super) residuals: &'a [f32],
 }
 
+impl<'a> Block<'a> {
+    /// Returns one vector, by its number within the block.
+    #[inline]
+    pub(super) fn image(&self, within: usize, ndim: usize) -> Option<Image<'a>> {
+        let stride = codes_stride(ndim);
+        Some(Image {
+            codes: self.codes.get(within * stride..(within + 1) * stride)?,
+            scale: *self.scales.get(within)?,
+            residual: *self.residuals.get(within)?,
+        })
+    }
+}
+
+/// The int8 image of one vector.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Image<'a> {
+    codes: &'a [u8],
+    scale: f32,
+    residual: f32,
+}
+
 /// A vector that may be among the best.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
@@ -81,6 +103,7 @@ pub(super) struct Collector {
     limit: usize,
     threshold: f32,
     pub(super) items: Vec<Candidate>,
+    vectors: Vec<u32>,
     raw: Vec<i32>,
     uppers: Vec<f32>,
 }
@@ -124,8 +147,8 @@ impl Collector {
     ) {
         let kernels = kernels();
         let stride = codes_stride(query.ndim());
-        let terms = [query.factor, query.norm, query.slack];
-        let bias = query.wide_sum.wrapping_mul(128);
+        let terms = [query.coarse_factor, query.norm, query.coarse_slack];
+        let bias = query.coarse_sum.wrapping_mul(128);
         self.raw.resize(STEP, 0);
         self.uppers.resize(STEP, 0.0);
         let steps = block
@@ -136,9 +159,7 @@ impl Collector {
         let mut first = block.first;
         for ((codes, scales), residuals) in steps {
             let count = scales.len().min(codes.len() / stride);
-            sum_rows(codes, stride, &mut self.raw[..count], bias, |rows| {
-                (kernels.codes)(rows, &query.planes)
-            });
+            (kernels.codes)(codes, stride, &query.planes, bias, &mut self.raw[..count]);
             (kernels.uppers)(
                 &self.raw[..count],
                 scales,
@@ -146,43 +167,34 @@ impl Collector {
                 terms,
                 &mut self.uppers[..count],
             );
-            self.take(first, count, residuals, query, &mut allowed);
+            let radius = |index: usize| query.norm * residuals[index] + query.coarse_slack;
+            self.take(first, count, radius, &mut allowed);
             first += count as u32;
         }
     }
 
-    /// Bounds the given vectors of a block (numbers relative to its start) by their int8 codes.
-    pub(super) fn gather(
+    /// Bounds the given vectors by their int8 codes and the fine plane; `image` finds a vector's.
+    pub(super) fn gather<'a>(
         &mut self,
-        block: Block,
         vectors: &[u32],
         query: &Query,
-        mut allowed: impl FnMut(u32) -> bool,
+        image: impl Fn(u32) -> Option<Image<'a>>,
     ) {
-        let kernels = kernels();
-        let stride = codes_stride(query.ndim());
+        let fine = kernels().fine;
         let bias = query.wide_sum.wrapping_mul(128);
-        let row = |vector: u32| {
-            let at = vector as usize * stride;
-            block.codes.get(at..at + stride).unwrap_or(&[])
-        };
-        for four in vectors.chunks(4) {
-            let at = |lane: usize| four.get(lane).or(four.first()).copied().unwrap_or(0);
-            let sums = (kernels.codes)(
-                [row(at(0)), row(at(1)), row(at(2)), row(at(3))],
-                &query.planes,
-            );
-            for (&vector, sum) in four.iter().zip(sums) {
-                let number = vector as usize;
-                let (Some(&scale), Some(&residual)) =
-                    (block.scales.get(number), block.residuals.get(number))
-                else {
-                    continue;
-                };
-                let middle = scale * (query.factor * sum.wrapping_sub(bias) as f32);
-                let radius = query.norm * residual + query.slack;
-                let vector = block.first + vector;
-                if middle + radius >= self.threshold && allowed(vector) {
+        for group in vectors.chunks(4) {
+            let images = [0, 1, 2, 3].map(|lane| group.get(lane).and_then(|&vector| image(vector)));
+            // A group of fewer than four repeats what it has; the extra sums are dropped.
+            let Some(some) = images.iter().flatten().next() else {
+                continue;
+            };
+            let rows = images.map(|image| image.unwrap_or(*some).codes);
+            let sums = fine(rows, &query.planes);
+            for ((&vector, sum), image) in group.iter().zip(sums).zip(images) {
+                let Some(image) = image else { continue };
+                let middle = image.scale * (query.factor * sum.wrapping_sub(bias) as f32);
+                let radius = query.norm * image.residual + query.slack;
+                if middle + radius >= self.threshold {
                     self.push(Candidate {
                         vector,
                         upper: middle + radius,
@@ -193,7 +205,29 @@ impl Collector {
         }
     }
 
-    /// Scans 4-bit codes: the bounds hold for all but about 1 in 15,000 vectors.
+    /// Tightens the bounds of the candidates by the fine plane, and drops who falls behind.
+    ///
+    /// `proven` tells that the bounds so far hold for certain, so that they may still exclude.
+    pub(super) fn refine<'a>(
+        &mut self,
+        query: &Query,
+        proven: bool,
+        image: impl Fn(u32) -> Option<Image<'a>>,
+    ) {
+        self.compact();
+        let mut vectors = std::mem::take(&mut self.vectors);
+        vectors.clear();
+        vectors.extend(self.items.iter().map(|candidate| candidate.vector));
+        self.items.clear();
+        if !proven {
+            self.threshold = f32::NEG_INFINITY;
+        }
+        self.gather(&vectors, query, image);
+        self.vectors = vectors;
+        self.compact();
+    }
+
+    /// Scans 4-bit codes: bounds that hold nearly always, see [`NIBBLE_SIGMAS`].
     pub(super) fn scan_nibbles(
         &mut self,
         nibbles: &[u8],
@@ -211,9 +245,7 @@ impl Collector {
         let mut first = 0_u32;
         for (codes, scales) in nibbles.chunks(STEP * stride).zip(scales.chunks(STEP)) {
             let count = scales.len().min(codes.len() / stride);
-            sum_rows(codes, stride, &mut self.raw[..count], bias, |rows| {
-                (kernels.nibbles)(rows, &query.planes)
-            });
+            (kernels.nibbles)(codes, stride, &query.planes, bias, &mut self.raw[..count]);
             // The radius is a multiple of the scale: the scales serve as residuals.
             let terms = [factor, spread, 0.0];
             (kernels.uppers)(
@@ -223,11 +255,35 @@ impl Collector {
                 terms,
                 &mut self.uppers[..count],
             );
-            for index in 0..count {
+            self.take(first, count, |index| spread * scales[index], &mut allowed);
+            first += count as u32;
+        }
+    }
+
+    /// Takes from a step those whose upper bound passes.
+    #[inline]
+    fn take(
+        &mut self,
+        first: u32,
+        count: usize,
+        radius: impl Fn(usize) -> f32,
+        allowed: &mut impl FnMut(u32) -> bool,
+    ) {
+        for start in (0..count).step_by(16) {
+            let end = count.min(start + 16);
+            // Nearly always no vector of a group passes, which is one comparison of registers.
+            let threshold = self.threshold;
+            if !self.uppers[start..end]
+                .iter()
+                .fold(false, |any, &upper| any | (upper >= threshold))
+            {
+                continue;
+            }
+            for index in start..end {
                 let upper = self.uppers[index];
                 let vector = first + index as u32;
                 if upper >= self.threshold && allowed(vector) {
-                    let lower = upper - 2.0 * spread * scales[index];
+                    let lower = upper - 2.0 * radius(index);
                     self.push(Candidate {
                         vector,
                         upper,
@@ -235,51 +291,6 @@ impl Collector {
                     });
                 }
             }
-            first += count as u32;
-        }
-    }
-
-    fn take(
-        &mut self,
-        first: u32,
-        count: usize,
-        residuals: &[f32],
-        query: &Query,
-        allowed: &mut impl FnMut(u32) -> bool,
-    ) {
-        for index in 0..count {
-            let upper = self.uppers[index];
-            let vector = first + index as u32;
-            if upper >= self.threshold && allowed(vector) {
-                let lower = upper - 2.0 * (query.norm * residuals[index] + query.slack);
-                self.push(Candidate {
-                    vector,
-                    upper,
-                    lower,
-                });
-            }
-        }
-    }
-}
-
-/// Computes one biased sum a row, four rows at a time.
-#[inline]
-fn sum_rows(
-    codes: &[u8],
-    stride: usize,
-    out: &mut [i32],
-    bias: i32,
-    kernel: impl Fn([&[u8]; 4]) -> [i32; 4],
-) {
-    for (rows, sums) in codes.chunks(4 * stride).zip(out.chunks_mut(4)) {
-        // A last group of fewer than four repeats its first row; the extra sums are dropped.
-        let row = |lane: usize| {
-            rows.get(lane * stride..(lane + 1) * stride)
-                .unwrap_or(&rows[..stride])
-        };
-        let four = kernel([row(0), row(1), row(2), row(3)]);
-        for (out, sum) in sums.iter_mut().zip(four) {
-            *out = sum.wrapping_sub(bias);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Unit vectors: how they are made, and a query prepared once for every segment it will meet.
 
-use super::kernels::{CHUNK, Planes};
+use super::kernels::{CHUNK, Planes, ROUND};
 use crate::error::{Error, Result};
 
 /// Largest number of dimensions of an index.
@@ -92,10 +92,11 @@ pub(super) fn nibbles_stride(ndim: usize) -> usize {
 
 /// A query vector: unit float32 copy, integer planes, and the terms that bound their error.
 ///
-/// The planes stand for `q' = factor * wide`, an integer image with at least 11 bits. A stored
+/// The planes stand for `q' = factor * wide`, an integer image with at least 11 bits; a scan uses a
+/// coarse one of 8 bits first, half the work, and its survivors meet the fine one. A stored
 /// vector is `x = scale * code + r`. Then `q·x = q'·x' + q·r + (q - q')·x'`, so by Cauchy–Schwarz
 /// the exact cosine is within `|q| |r| + |q - q'| |x'|` of `scale * factor * Σ code * wide`;
-/// `|r|` is stored with each vector, the rest is `slack`, rounding of every float32 step included.
+/// `|r|` is stored with each vector, the rest is the slack of the plane, rounding of every float32 step included.
 #[derive(Debug, Clone)]
 pub struct Query {
     vector: Vec<f32>,
@@ -107,6 +108,7 @@ pub struct Query {
     pub(super) coarse_sum: i32,
     pub(super) norm: f32,
     pub(super) slack: f32,
+    pub(super) coarse_slack: f32,
 }
 
 impl Query {
@@ -132,7 +134,9 @@ impl Query {
         // 13 bits and a sign, fewer where 255 * level * ndim would leave i32.
         let level = 8191.min(i32::MAX / (256 * ndim as i32));
         let factor = largest / level as f32;
+        let inverse = level as f32 / largest;
         let coarse_factor = largest / 127.0;
+        let coarse_inverse = 127.0 / largest;
 
         let stride = codes_stride(ndim);
         let mut planes = Planes {
@@ -140,19 +144,24 @@ impl Query {
             low: vec![0; stride],
             wide: vec![0; stride],
             coarse: vec![0; 2 * nibbles_stride(ndim)],
+            coarse_wide: vec![0; stride],
         };
-        let (mut lost, mut wide_sum, mut coarse_sum) = (0.0_f64, 0_i32, 0_i32);
+        let (mut lost, mut coarse_lost) = (0.0_f64, 0.0_f64);
+        let (mut wide_sum, mut coarse_sum) = (0_i32, 0_i32);
         for (at, &x) in vector.iter().enumerate() {
-            let wide = (x / factor).round().clamp(-8191.0, 8191.0) as i16;
+            let wide = ((x * inverse + ROUND) - ROUND) as i16;
             planes.wide[at] = wide;
             planes.high[at] = (wide >> 7) as i8;
             planes.low[at] = (wide & 127) as i8;
-            let coarse = (x / coarse_factor).round().clamp(-127.0, 127.0) as i8;
+            let coarse = ((x * coarse_inverse + ROUND) - ROUND) as i8;
             planes.coarse[at] = coarse;
+            planes.coarse_wide[at] = i16::from(coarse);
             wide_sum += i32::from(wide);
             coarse_sum += i32::from(coarse);
             let rest = f64::from(x) - f64::from(factor) * f64::from(wide);
             lost += rest * rest;
+            let rest = f64::from(x) - f64::from(coarse_factor) * f64::from(coarse);
+            coarse_lost += rest * rest;
         }
         // One f32 dot rounds ndim / 32 sums, 5 levels of the tree and the product, 2^-24 each, of at
         // most |q| |x|; 1e-6 covers the five roundings of the bound itself.
@@ -165,6 +174,7 @@ impl Query {
             coarse_sum,
             norm: norm as f32 * 1.000_001,
             slack: (lost.sqrt() as f32 * 1.000_001 + rounding) * MAX_NORM,
+            coarse_slack: (coarse_lost.sqrt() as f32 * 1.000_001 + rounding) * MAX_NORM,
             vector,
         })
     }

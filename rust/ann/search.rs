@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 
 use super::Scored;
-use super::codes::{Candidate, Collector};
+use super::codes::Collector;
+use super::query::Query;
 use crate::bits::Bitset;
 use crate::error::{Error, Result};
 
@@ -56,19 +57,33 @@ pub(super) fn check(ndim: usize, got: usize, rows: usize, ids: &[u64]) -> Result
     Ok(())
 }
 
-/// Scores candidates exactly, highest upper bound first, until no other can enter the best `depth`
-/// rows; returns these, best first, ties by smaller id.
-///
-/// `one_each` tells that no row has two vectors.
+/// Where the float rows of candidates are.
+pub(super) trait Place {
+    /// Tells whether no row has two vectors.
+    fn is_one_each(&self) -> bool;
+    fn row_of(&self, vector: u32) -> u32;
+    /// Returns the exact score; `buffer` is there to read into.
+    fn score(&self, vector: u32, query: &Query, buffer: &mut Vec<u8>) -> Result<f32>;
+    /// Asks the memory for a float row that will be scored soon.
+    fn prefetch(&self, vector: u32);
+}
+
+/// Scores the collected candidates exactly, highest upper bound first, until no other can enter the
+/// best `depth` rows; returns these, best first, ties by smaller id.
 pub(super) fn rescore(
-    pending: &mut Vec<Candidate>,
-    scored: &mut Vec<Scored>,
+    scratch: &mut Scratch,
+    place: &impl Place,
+    query: &Query,
     depth: usize,
-    one_each: bool,
     ids: &[u64],
-    row_of: impl Fn(u32) -> u32,
-    mut score: impl FnMut(u32) -> Result<f32>,
 ) -> Result<Vec<Scored>> {
+    let Scratch {
+        collector,
+        bytes,
+        scored,
+        vectors,
+    } = scratch;
+    let pending = &mut collector.items;
     scored.clear();
     let mut take = depth;
     while !pending.is_empty() {
@@ -76,13 +91,22 @@ pub(super) fn rescore(
         if take_now < pending.len() {
             pending.select_nth_unstable_by(take_now, |a, b| b.upper.total_cmp(&a.upper));
         }
-        for candidate in pending.drain(..take_now) {
+        vectors.clear();
+        vectors.extend(pending.drain(..take_now).map(|candidate| candidate.vector));
+        vectors
+            .iter()
+            .take(2)
+            .for_each(|&first| place.prefetch(first));
+        for (index, &vector) in vectors.iter().enumerate() {
+            if let Some(&soon) = vectors.get(index + 2) {
+                place.prefetch(soon);
+            }
             scored.push(Scored {
-                row: row_of(candidate.vector),
-                score: score(candidate.vector)?,
+                row: place.row_of(vector),
+                score: place.score(vector, query, bytes)?,
             });
         }
-        if !one_each {
+        if !place.is_one_each() {
             scored.sort_unstable_by(|a, b| {
                 a.row.cmp(&b.row).then_with(|| b.score.total_cmp(&a.score))
             });

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use memmap2::Mmap;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::codes::Block;
+use super::codes::{Block, Image};
 use super::files::{FileEntry, corrupt, map, open_sized, read_at, read_checked};
 use super::graph::Graph;
-use super::kernels::kernels;
+use super::kernels::{kernels, prefetch};
 use super::query::{Query, codes_stride, nibbles_stride};
-use super::search::{Allowed, Scratch, check, rescore, with_scratch};
+use super::search::{Allowed, Place, Scratch, check, rescore, with_scratch};
 use super::write::{
     CODES, FLAG_GRAPH, FLAG_IDENTITY, FLAG_NIBBLES, FLOATS, GRAPH, HEADER, MAGIC,
     MAX_VECTORS_PER_ROW, META, NIBBLES,
@@ -248,15 +248,14 @@ impl VectorSegment {
                     let collector = &mut scratch.collector;
                     collector.reset(need);
                     collector.scan_nibbles(nibbles, &self.scales, query, is_allowed);
-                    collector.compact();
-                    scratch.vectors.clear();
-                    let vectors = collector.items.iter().map(|candidate| candidate.vector);
-                    scratch.vectors.extend(vectors);
-                    self.gather_vectors(scratch, query, need);
+                    collector.refine(query, false, |vector| self.image(vector));
                 }
                 _ => {
                     scratch.collector.reset(need);
                     scratch.collector.scan(self.block(), query, is_allowed);
+                    scratch
+                        .collector
+                        .refine(query, true, |vector| self.image(vector));
                 }
             }
             self.finish(scratch, query, depth, ids)
@@ -307,6 +306,11 @@ impl VectorSegment {
     }
 
     #[inline]
+    fn image(&self, vector: u32) -> Option<Image<'_>> {
+        self.block().image(vector as usize, self.ndim)
+    }
+
+    #[inline]
     fn row_of(&self, vector: u32) -> u32 {
         self.rows.get(vector as usize).copied().unwrap_or(vector)
     }
@@ -350,7 +354,7 @@ impl VectorSegment {
         scratch.collector.reset(need);
         scratch
             .collector
-            .gather(self.block(), &scratch.vectors, query, |_| true);
+            .gather(&scratch.vectors, query, |vector| self.image(vector));
     }
 
     fn finish(
@@ -361,20 +365,7 @@ impl VectorSegment {
         ids: &[u64],
     ) -> Result<Vec<Scored>> {
         scratch.collector.compact();
-        let dot = kernels().dot;
-        rescore(
-            &mut scratch.collector.items,
-            &mut scratch.scored,
-            depth,
-            self.most_per_row <= 1,
-            ids,
-            |vector| self.row_of(vector),
-            |vector| {
-                self.with_floats(vector, &mut scratch.bytes, |floats| {
-                    dot(query.vector(), floats)
-                })
-            },
-        )
+        rescore(scratch, self, query, depth, ids)
     }
 
     /// Lends the bytes of one float row, compared with their checksum at the first time.
@@ -417,6 +408,32 @@ impl VectorSegment {
             }
         }
         Ok(work(bytes))
+    }
+}
+
+impl Place for VectorSegment {
+    fn is_one_each(&self) -> bool {
+        self.most_per_row <= 1
+    }
+
+    fn row_of(&self, vector: u32) -> u32 {
+        self.row_of(vector)
+    }
+
+    fn score(&self, vector: u32, query: &Query, buffer: &mut Vec<u8>) -> Result<f32> {
+        self.with_floats(vector, buffer, |floats| {
+            (kernels().dot)(query.vector(), floats)
+        })
+    }
+
+    fn prefetch(&self, vector: u32) {
+        let len = self.ndim * 4;
+        let at = vector as usize * len;
+        if let Floats::Mapped(map) = &self.floats
+            && let Some(bytes) = map.get(at..at + len)
+        {
+            prefetch(bytes, 0);
+        }
     }
 }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::Scored;
-use super::codes::{Block, encode};
-use super::kernels::kernels;
+use super::codes::{Block, Image, encode};
+use super::kernels::{kernels, prefetch};
 use super::query::{MAX_NDIM, Query, check_unit, codes_stride};
-use super::search::{Allowed, check, rescore, with_scratch};
+use super::search::{Allowed, Place, check, rescore, with_scratch};
 use super::write::MAX_VECTORS_PER_ROW;
 use crate::bits::Bitset;
 use crate::error::{Error, Result};
@@ -125,23 +125,16 @@ impl TailVectors {
         if depth == 0 {
             return Ok(Vec::new());
         }
-        let dot = kernels().dot;
         with_scratch(|scratch| {
             let collector = &mut scratch.collector;
             collector.reset(depth.saturating_mul(self.most_per_row));
             if let Allowed::Rows(rows) = allowed {
-                for &row in rows {
-                    if self.dead.contains(row) {
-                        continue;
-                    }
-                    for vector in self.vectors_of(row) {
-                        let number = vector / CHUNK_VECTORS;
-                        let within = (vector % CHUNK_VECTORS) as u32;
-                        if let Some(block) = self.block(number) {
-                            collector.gather(block, &[within], query, |_| true);
-                        }
-                    }
+                scratch.vectors.clear();
+                for &row in rows.iter().filter(|&&row| !self.dead.contains(row)) {
+                    let vectors = self.vectors_of(row).map(|vector| vector as u32);
+                    scratch.vectors.extend(vectors);
                 }
+                collector.gather(&scratch.vectors, query, |vector| self.image(vector));
             } else {
                 for number in 0..self.chunks.len() {
                     if let Some(block) = self.block(number) {
@@ -155,17 +148,10 @@ impl TailVectors {
                         });
                     }
                 }
+                collector.refine(query, true, |vector| self.image(vector));
             }
             collector.compact();
-            rescore(
-                &mut collector.items,
-                &mut scratch.scored,
-                depth,
-                self.most_per_row == 1,
-                ids,
-                |vector| self.rows.get(vector as usize).copied().unwrap_or(u32::MAX),
-                |vector| Ok(dot(query.vector(), self.floats(vector as usize))),
-            )
+            rescore(scratch, self, query, depth, ids)
         })
     }
 
@@ -189,6 +175,12 @@ impl TailVectors {
         start..start + count
     }
 
+    fn image(&self, vector: u32) -> Option<Image<'_>> {
+        let vector = vector as usize;
+        self.block(vector / CHUNK_VECTORS)?
+            .image(vector % CHUNK_VECTORS, self.ndim)
+    }
+
     fn block(&self, number: usize) -> Option<Block<'_>> {
         self.chunks.get(number).map(|chunk| Block {
             first: (number * CHUNK_VECTORS) as u32,
@@ -204,5 +196,26 @@ impl TailVectors {
             .get(vector / CHUNK_VECTORS)
             .and_then(|chunk| chunk.floats.get(at..at + self.ndim * 4))
             .unwrap_or(&[])
+    }
+}
+
+impl Place for TailVectors {
+    fn is_one_each(&self) -> bool {
+        self.most_per_row == 1
+    }
+
+    fn row_of(&self, vector: u32) -> u32 {
+        self.rows.get(vector as usize).copied().unwrap_or(u32::MAX)
+    }
+
+    fn score(&self, vector: u32, query: &Query, _: &mut Vec<u8>) -> Result<f32> {
+        Ok((kernels().dot)(
+            query.vector(),
+            self.floats(vector as usize),
+        ))
+    }
+
+    fn prefetch(&self, vector: u32) {
+        prefetch(self.floats(vector as usize), 0);
     }
 }
