@@ -1,13 +1,28 @@
 //! What filters and ranking need from a place that holds rows: a segment or the tail.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use tantivy::postings::TermInfo;
 
 use crate::ann::{Allowed, Mode, Query, Scored};
 use crate::bits::Bitset;
+use crate::bm25::Norms;
 use crate::error::Result;
 use crate::row::{Fixed, Row};
+use crate::text::Analyzer;
+
+thread_local! {
+    static ANALYZER: RefCell<Analyzer> = RefCell::default();
+}
+
+/// Runs `work` with this thread's analyzer, whose caches are warm.
+pub(crate) fn with_analyzer<T>(work: impl FnOnce(&mut Analyzer) -> T) -> T {
+    let mut analyzer = ANALYZER.with(RefCell::take);
+    let result = work(&mut analyzer);
+    ANALYZER.with(|place| place.replace(analyzer));
+    result
+}
 
 /// A set of rows while it is collected: a list as long as it is short, bits from then on.
 #[derive(Debug)]
@@ -196,10 +211,11 @@ pub(crate) trait Source: Send + Sync {
     fn current(&self, tiers: u32) -> Arc<Current>;
     /// A term's postings and how many rows hold it, dead ones included.
     fn lookup(&self, term: &str) -> Result<Option<(TermPlace, u32)>>;
+    /// `terms` come by falling weight.
     fn bm25(
         &self,
         terms: &[(TermPlace, f32)],
-        norms: &[f32; 256],
+        norms: &Norms,
         depth: usize,
         selection: &Selection,
     ) -> Result<Vec<Scored>>;

@@ -10,12 +10,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::ann::{self, MAX_VECTORS_PER_ROW, Mode, Query, Scored, TailVectors};
-use crate::bm25::{length_byte, with_scores};
+use crate::bm25::{Norms, length_byte, with_scores};
 use crate::error::{Error, Result};
 use crate::label;
 use crate::row::{Fixed, Row};
-use crate::source::{Current, RowSet, Selection, Source, TermPlace, Verdict};
-use crate::text::Analyzer;
+use crate::source::{Current, RowSet, Selection, Source, TermPlace, Verdict, with_analyzer};
 
 /// Terms of one row: id and frequency.
 type Terms = Box<[(u32, u32)]>;
@@ -76,7 +75,6 @@ impl Batch {
     /// # Errors
     /// `InvalidInput` or `Dimension`, naming the row; nothing was changed then.
     pub fn new(rows: Vec<(Row, Vec<f32>)>, ndim: usize) -> Result<Self> {
-        let mut analyzer = Analyzer::default();
         let mut batch = Self::default();
         let mut ids: Vec<u32> = Vec::new();
         // The last row of a key is the one that counts.
@@ -93,7 +91,7 @@ impl Batch {
             let vectors = unit_vectors(row.key, &flat, ndim)?;
             ids.clear();
             let terms = &mut batch.terms;
-            analyzer.document(&row.text, |term| ids.push(terms.id(term)));
+            with_analyzer(|analyzer| analyzer.document(&row.text, |term| ids.push(terms.id(term))));
             let length = ids.len() as u32;
             ids.sort_unstable();
             let terms = ids
@@ -359,7 +357,7 @@ impl Source for Tail {
     fn bm25(
         &self,
         terms: &[(TermPlace, f32)],
-        norms: &[f32; 256],
+        norms: &Norms,
         depth: usize,
         selection: &Selection,
     ) -> Result<Vec<Scored>> {

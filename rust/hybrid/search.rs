@@ -8,8 +8,7 @@ use crate::error::{Error, Result};
 use crate::filter::{Filter, Live, select};
 use crate::row::Row;
 use crate::rrf;
-use crate::source::{Selection, Source, TermPlace};
-use crate::text::Analyzer;
+use crate::source::{Selection, Source, TermPlace, with_analyzer};
 
 /// Longest query text in bytes.
 const LONGEST_QUERY: usize = 1 << 20;
@@ -110,7 +109,7 @@ impl Index {
     /// `InvalidInput` or `Dimension` for the request; `IndexCorrupt` where a row can't be read.
     pub fn search(&self, request: &Request<'_>) -> Result<Vec<Hit>> {
         request.check(self.identity.ndim)?;
-        let terms = Analyzer::default().query(request.text);
+        let terms = with_analyzer(|analyzer| analyzer.query(request.text));
         let query = request.vector.map(Query::new).transpose()?;
         if terms.is_empty() && query.is_none() {
             return Ok(Vec::new());
@@ -159,6 +158,10 @@ impl Index {
                         list.push((place, weight));
                     }
                 }
+            }
+            // A stable sort by joint weights: every source sums in the same order.
+            for list in &mut placed {
+                list.sort_by(|a, b| b.1.total_cmp(&a.1));
             }
             for (number, ((source, selection), terms)) in sources.iter().zip(&placed).enumerate() {
                 if !selection.is_empty() && !terms.is_empty() {

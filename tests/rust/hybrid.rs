@@ -16,9 +16,30 @@ use proptest::sample::select;
 const NDIM: usize = 8;
 const NOW: i64 = 1_000_000;
 const WORDS: [&str; 12] = [
-    "deploy", "staging", "coffee", "auth.ts:42", "gpt-4o", "Nẵng", "nang", "部署方案", "snake_case", "the", "🎉", "don't",
+    "deploy",
+    "staging",
+    "coffee",
+    "auth.ts:42",
+    "gpt-4o",
+    "Nẵng",
+    "nang",
+    "部署方案",
+    "snake_case",
+    "the",
+    "🎉",
+    "don't",
 ];
-const SCOPES: [&str; 9] = ["", "acme", "acme/a", "acme/a/b", "acme-corp", "acme0", "a%", "a_me", "acm"];
+const SCOPES: [&str; 9] = [
+    "",
+    "acme",
+    "acme/a",
+    "acme/a/b",
+    "acme-corp",
+    "acme0",
+    "a%",
+    "a_me",
+    "acm",
+];
 
 fn vector(seed: u64) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -36,46 +57,90 @@ fn metadata() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),
         select(vec![
-            r#"{"n": 1}"#, r#"{"n": 1.0}"#, r#"{"n": 2.5}"#, r#"{"n": true}"#, r#"{"n": "x"}"#, r#"{"n": "1"}"#,
-            r#"{"n": [1, "x"]}"#, r#"{"n": null}"#, r#"{"n": -3, "o": {"p": "q"}}"#, r#"{"n": {"p": 1}}"#,
+            r#"{"n": 1}"#,
+            r#"{"n": 1.0}"#,
+            r#"{"n": 2.5}"#,
+            r#"{"n": true}"#,
+            r#"{"n": "x"}"#,
+            r#"{"n": "1"}"#,
+            r#"{"n": [1, "x"]}"#,
+            r#"{"n": null}"#,
+            r#"{"n": -3, "o": {"p": "q"}}"#,
+            r#"{"n": {"p": 1}}"#,
         ])
         .prop_map(str::to_owned),
-        (195_usize..205, "[a-c]").prop_map(|(length, end)| format!(r#"{{"n": "{}{end}"}}"#, "y".repeat(length))),
+        (195_usize..205, "[a-c]")
+            .prop_map(|(length, end)| format!(r#"{{"n": "{}{end}"}}"#, "y".repeat(length))),
     ]
 }
 
 fn row() -> impl Strategy<Value = (Row, Vec<f32>)> {
     let words = prop::collection::vec(select(&WORDS[..]), 0..12);
-    let times = (0_i64..40, prop::option::of(0_i64..40), prop::option::of(0_i64..40), prop::option::of(NOW - 5..NOW + 5));
-    let names = (select(&SCOPES[..]), prop::option::of("[st]"), prop::option::of("[uv]"), prop::collection::vec("[gh,]", 0..3));
-    let numbers = (0_u64..60, 1_u8..3, any::<bool>(), 48_i64..53, 0_i64..4, 0_u64..12, 0_usize..4);
-    (words, times, names, numbers, metadata(), select(vec!["fact", "rule"])).prop_map(
-        |(words, (created, event, from, to), (scope, session, subject, tags), numbers, metadata, kind)| {
-            let (number, tier, is_current, priority, trust, seed, vectors) = numbers;
-            let row = Row {
-                key: u64::from(tier) << 56 | number,
-                tier,
-                kind: kind.to_owned(),
-                scope: scope.to_owned(),
-                session,
-                position: number as i64,
-                text: words.join(" "),
-                created_ms: created,
-                event_ms: event,
-                valid_from_ms: from,
-                valid_to_ms: to,
-                is_current: is_current || number % 2 == 0,
-                priority,
-                trust,
-                subject,
-                tags,
-                metadata,
-                sources: vec![format!("L0:{number}")],
-            };
-            let flat = (0..vectors).flat_map(|at| vector(seed + at as u64)).collect();
-            (row, flat)
-        },
+    let times = (
+        0_i64..40,
+        prop::option::of(0_i64..40),
+        prop::option::of(0_i64..40),
+        prop::option::of(NOW - 5..NOW + 5),
+    );
+    let names = (
+        select(&SCOPES[..]),
+        prop::option::of("[st]"),
+        prop::option::of("[uv]"),
+        prop::collection::vec("[gh,]", 0..3),
+    );
+    let numbers = (
+        0_u64..60,
+        1_u8..3,
+        any::<bool>(),
+        48_i64..53,
+        0_i64..4,
+        0_u64..12,
+        0_usize..4,
+    );
+    (
+        words,
+        times,
+        names,
+        numbers,
+        metadata(),
+        select(vec!["fact", "rule"]),
     )
+        .prop_map(
+            |(
+                words,
+                (created, event, from, to),
+                (scope, session, subject, tags),
+                numbers,
+                metadata,
+                kind,
+            )| {
+                let (number, tier, is_current, priority, trust, seed, vectors) = numbers;
+                let row = Row {
+                    key: u64::from(tier) << 56 | number,
+                    tier,
+                    kind: kind.to_owned(),
+                    scope: scope.to_owned(),
+                    session,
+                    position: number as i64,
+                    text: words.join(" "),
+                    created_ms: created,
+                    event_ms: event,
+                    valid_from_ms: from,
+                    valid_to_ms: to,
+                    is_current: is_current || number % 2 == 0,
+                    priority,
+                    trust,
+                    subject,
+                    tags,
+                    metadata,
+                    sources: vec![format!("L0:{number}")],
+                };
+                let flat = (0..vectors)
+                    .flat_map(|at| vector(seed + at as u64))
+                    .collect();
+                (row, flat)
+            },
+        )
 }
 
 #[derive(Clone, Debug)]
@@ -95,11 +160,23 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn request<'a>(text: &'a str, vector: Option<&'a [f32]>, filter: &'a Filter) -> Request<'a> {
-    Request { text, vector, k: 200, depth: 200, weights: (1.0, 1.0), rrf_k: 60.0, filter }
+    Request {
+        text,
+        vector,
+        k: 200,
+        depth: 200,
+        weights: (1.0, 1.0),
+        rrf_k: 60.0,
+        filter,
+    }
 }
 
 fn everything() -> Filter {
-    Filter { as_of_ms: None, now_ms: NOW, ..Filter::default() }
+    Filter {
+        as_of_ms: None,
+        now_ms: NOW,
+        ..Filter::default()
+    }
 }
 
 fn open(dir: &Path) -> agentmem::Result<Index> {
@@ -122,7 +199,10 @@ fn lets_through(filter: &Filter, conditions: &str, row: &Row) -> bool {
     let time = row.event_ms.unwrap_or(row.created_ms);
     let visible = match filter.as_of_ms {
         None => row.is_current && row.valid_to_ms.is_none_or(|to| to > filter.now_ms),
-        Some(at) => row.valid_from_ms.unwrap_or(row.created_ms) <= at && row.valid_to_ms.is_none_or(|to| to > at),
+        Some(at) => {
+            row.valid_from_ms.unwrap_or(row.created_ms) <= at
+                && row.valid_to_ms.is_none_or(|to| to > at)
+        }
     };
     let scoped = filter.scopes.is_empty()
         || filter.scopes.iter().any(|scope| {
@@ -131,10 +211,19 @@ fn lets_through(filter: &Filter, conditions: &str, row: &Row) -> bool {
     visible
         && scoped
         && filter.tiers >> row.tier & 1 == 1
-        && filter.kinds.as_ref().is_none_or(|kinds| kinds.contains(&row.kind))
+        && filter
+            .kinds
+            .as_ref()
+            .is_none_or(|kinds| kinds.contains(&row.kind))
         && filter.tags.iter().all(|tag| row.tags.contains(tag))
-        && filter.any_tags.as_ref().is_none_or(|tags| tags.iter().any(|tag| row.tags.contains(tag)))
-        && filter.session.as_ref().is_none_or(|session| row.session.as_ref() == Some(session))
+        && filter
+            .any_tags
+            .as_ref()
+            .is_none_or(|tags| tags.iter().any(|tag| row.tags.contains(tag)))
+        && filter
+            .session
+            .as_ref()
+            .is_none_or(|session| row.session.as_ref() == Some(session))
         && filter.since_ms.is_none_or(|since| time >= since)
         && filter.until_ms.is_none_or(|until| time < until)
         && holds(conditions, row)
@@ -162,9 +251,13 @@ fn holds(conditions: &str, row: &Row) -> bool {
         "" => true,
         r#"{"n": 1}"# => numbers().any(|n| n == 1.0),
         r#"{"n": {"$ne": 1}}"# => !numbers().any(|n| n == 1.0),
-        r#"{"n": {"$gte": 1, "$lt": 3}}"# => numbers().any(|n| n >= 1.0) && numbers().any(|n| n < 3.0),
+        r#"{"n": {"$gte": 1, "$lt": 3}}"# => {
+            numbers().any(|n| n >= 1.0) && numbers().any(|n| n < 3.0)
+        }
         r#"{"n": {"$in": ["x", 2.5, null]}}"# => {
-            texts().any(|t| t == "x") || numbers().any(|n| n == 2.5) || values.iter().any(|v| v.is_null())
+            texts().any(|t| t == "x")
+                || numbers().any(|n| n == 2.5)
+                || values.iter().any(|v| v.is_null())
         }
         r#"{"n": {"$nin": [true, -3]}}"# => {
             !numbers().any(|n| n == -3.0) && !values.iter().any(|v| v.as_bool() == Some(true))
@@ -173,7 +266,9 @@ fn holds(conditions: &str, row: &Row) -> bool {
         r#"{"n.p": {"$exists": true}}"# => at("n.p").is_some(),
         r#"{"o.p": "q"}"# => at("o.p").is_some_and(|v| v == "q"),
         "LONG" => texts().any(|t| t > long.as_str()),
-        r#"{"$priority": {"$gt": 50}, "$trust": {"$in": [1, 2]}}"# => row.priority > 50 && [1, 2].contains(&row.trust),
+        r#"{"$priority": {"$gt": 50}, "$trust": {"$in": [1, 2]}}"# => {
+            row.priority > 50 && [1, 2].contains(&row.trust)
+        }
         r#"{"$session": {"$exists": true}, "$subject": {"$ne": "u"}}"# => {
             row.session.is_some() && row.subject.as_deref() != Some("u")
         }
@@ -200,33 +295,60 @@ const CONDITIONS: [&str; 13] = [
 
 fn filter() -> impl Strategy<Value = (Filter, &'static str)> {
     let scopes = prop::collection::vec(select(&SCOPES[..]).prop_map(str::to_owned), 0..3);
-    let tags = (prop::collection::vec("[gh,]", 0..2), prop::option::of(prop::collection::vec("[gh,]", 0..2)));
-    let kinds = prop::option::of(prop::collection::vec(select(vec!["fact", "rule", "other"]), 0..2));
-    let times = (prop::option::of(0_i64..40), prop::option::of(0_i64..40), prop::option::of(0_i64..40));
-    (scopes, tags, kinds, times, 0_u32..8, prop::option::weighted(0.2, "[st]"), select(&CONDITIONS[..])).prop_map(
-        |(scopes, (tags, any_tags), kinds, (since_ms, until_ms, as_of_ms), tiers, session, conditions)| {
-            let json = match conditions {
-                "" => "{}".to_owned(),
-                "LONG" => format!(r#"{{"n": {{"$gt": "{}b"}}}}"#, "y".repeat(200)),
-                json => json.to_owned(),
-            };
-            let filter = Filter {
-                tiers,
-                scopes,
-                kinds: kinds.map(|all| all.into_iter().map(str::to_owned).collect()),
-                tags,
-                any_tags,
-                session,
-                since_ms,
-                until_ms,
-                now_ms: NOW,
-                as_of_ms,
-                conditions: parse_where(&json).unwrap(),
-                keys: None,
-            };
-            (filter, conditions)
-        },
+    let tags = (
+        prop::collection::vec("[gh,]", 0..2),
+        prop::option::of(prop::collection::vec("[gh,]", 0..2)),
+    );
+    let kinds = prop::option::of(prop::collection::vec(
+        select(vec!["fact", "rule", "other"]),
+        0..2,
+    ));
+    let times = (
+        prop::option::of(0_i64..40),
+        prop::option::of(0_i64..40),
+        prop::option::of(0_i64..40),
+    );
+    (
+        scopes,
+        tags,
+        kinds,
+        times,
+        0_u32..8,
+        prop::option::weighted(0.2, "[st]"),
+        select(&CONDITIONS[..]),
     )
+        .prop_map(
+            |(
+                scopes,
+                (tags, any_tags),
+                kinds,
+                (since_ms, until_ms, as_of_ms),
+                tiers,
+                session,
+                conditions,
+            )| {
+                let json = match conditions {
+                    "" => "{}".to_owned(),
+                    "LONG" => format!(r#"{{"n": {{"$gt": "{}b"}}}}"#, "y".repeat(200)),
+                    json => json.to_owned(),
+                };
+                let filter = Filter {
+                    tiers,
+                    scopes,
+                    kinds: kinds.map(|all| all.into_iter().map(str::to_owned).collect()),
+                    tags,
+                    any_tags,
+                    session,
+                    since_ms,
+                    until_ms,
+                    now_ms: NOW,
+                    as_of_ms,
+                    conditions: parse_where(&json).unwrap(),
+                    keys: None,
+                };
+                (filter, conditions)
+            },
+        )
 }
 
 proptest! {
@@ -357,7 +479,11 @@ fn filled(dir: &Path) -> Index {
             let number = batch * 40 + at;
             let row = Row {
                 key: number,
-                text: format!("{} {} common", WORDS[number as usize % 12], WORDS[number as usize / 12 % 12]),
+                text: format!(
+                    "{} {} common",
+                    WORDS[number as usize % 12],
+                    WORDS[number as usize / 12 % 12]
+                ),
                 scope: SCOPES[number as usize % 9].to_owned(),
                 is_current: true,
                 metadata: format!(r#"{{"n": {number}}}"#),
@@ -365,7 +491,9 @@ fn filled(dir: &Path) -> Index {
             };
             (row, vector(number))
         });
-        index.apply(rows.collect(), &[batch * 40 + 1], batch + 1).unwrap();
+        index
+            .apply(rows.collect(), &[batch * 40 + 1], batch + 1)
+            .unwrap();
         index.fold(1).unwrap();
     }
     index.apply(Vec::new(), &[7, 50], 9).unwrap();
@@ -416,7 +544,12 @@ fn damage_is_noticed() {
         if content.is_empty() {
             continue;
         }
-        for place in [0, content.len() / 2, content.len() - 1, (number * 7919) % content.len()] {
+        for place in [
+            0,
+            content.len() / 2,
+            content.len() - 1,
+            (number * 7919) % content.len(),
+        ] {
             let mut flipped = content.clone();
             flipped[place] ^= 1 << (number % 8);
             try_it("flipped", path, Some(&flipped));
@@ -427,7 +560,10 @@ fn damage_is_noticed() {
         let other = fs::read(&all[(number + 5) % all.len()]).unwrap();
         try_it("swapped", path, Some(&other));
     }
-    assert!(trials >= 150 && noticed * 10 >= trials * 9, "{noticed} of {trials}");
+    assert!(
+        trials >= 150 && noticed * 10 >= trials * 9,
+        "{noticed} of {trials}"
+    );
 }
 
 /// Rows that pile up in many folds are merged, those that died are dropped, and what nobody names is deleted.
@@ -437,7 +573,15 @@ fn segments_merge_and_wear_off() {
     let index = open(dir.path()).unwrap();
     for batch in 0..20_u64 {
         let rows = (0..5).map(|at| {
-            (Row { key: batch * 5 + at, text: format!("common {batch}"), is_current: true, ..Row::default() }, vector(at))
+            (
+                Row {
+                    key: batch * 5 + at,
+                    text: format!("common {batch}"),
+                    is_current: true,
+                    ..Row::default()
+                },
+                vector(at),
+            )
         });
         index.apply(rows.collect(), &[], batch + 1).unwrap();
         index.fold(1).unwrap();
@@ -445,16 +589,29 @@ fn segments_merge_and_wear_off() {
     let stats = index.stats();
     assert!(stats.segments < 8, "{stats:?}");
     assert_eq!((stats.live, stats.dead), (100, 0));
-    index.apply(Vec::new(), &(0..90).collect::<Vec<_>>(), 21).unwrap();
+    index
+        .apply(Vec::new(), &(0..90).collect::<Vec<_>>(), 21)
+        .unwrap();
     assert_eq!(index.stats().dead, 90);
     index.fold(1).unwrap();
     let stats = index.stats();
     assert_eq!((stats.live, stats.dead), (10, 0), "{stats:?}");
-    let folders = fs::read_dir(dir.path()).unwrap().filter(|item| item.as_ref().unwrap().path().is_dir()).count();
-    assert!(folders <= 2 * stats.segments + 2, "{folders} folders for {stats:?}");
-    index.apply(Vec::new(), &(0..100).collect::<Vec<_>>(), 22).unwrap();
+    let folders = fs::read_dir(dir.path())
+        .unwrap()
+        .filter(|item| item.as_ref().unwrap().path().is_dir())
+        .count();
+    assert!(
+        folders <= 2 * stats.segments + 2,
+        "{folders} folders for {stats:?}"
+    );
+    index
+        .apply(Vec::new(), &(0..100).collect::<Vec<_>>(), 22)
+        .unwrap();
     index.fold(1).unwrap();
-    assert_eq!((index.stats().rows, index.is_empty(), index.watermark()), (0, true, 22));
+    assert_eq!(
+        (index.stats().rows, index.is_empty(), index.watermark()),
+        (0, true, 22)
+    );
     assert!(open(dir.path()).unwrap().is_empty());
 }
 
@@ -463,7 +620,21 @@ fn segments_merge_and_wear_off() {
 fn a_failed_fold_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let index = filled(dir.path());
-    index.apply(vec![(Row { key: 500, text: "late".into(), is_current: true, ..Row::default() }, vector(3))], &[2], 10).unwrap();
+    index
+        .apply(
+            vec![(
+                Row {
+                    key: 500,
+                    text: "late".into(),
+                    is_current: true,
+                    ..Row::default()
+                },
+                vector(3),
+            )],
+            &[2],
+            10,
+        )
+        .unwrap();
     let before = searches(&index).unwrap();
     let hidden = dir.path().with_extension("hidden");
     fs::rename(dir.path(), &hidden).unwrap();
@@ -471,7 +642,21 @@ fn a_failed_fold_changes_nothing() {
     fs::rename(&hidden, dir.path()).unwrap();
     assert_eq!((index.watermark(), index.applied()), (9, 10));
     assert_eq!(searches(&index).unwrap(), before);
-    index.apply(vec![(Row { key: 501, text: "later".into(), is_current: true, ..Row::default() }, vector(4))], &[500], 11).unwrap();
+    index
+        .apply(
+            vec![(
+                Row {
+                    key: 501,
+                    text: "later".into(),
+                    is_current: true,
+                    ..Row::default()
+                },
+                vector(4),
+            )],
+            &[500],
+            11,
+        )
+        .unwrap();
     let before = searches(&index).unwrap();
     assert!(index.fold(1).unwrap());
     assert_eq!(searches(&index).unwrap(), before);
@@ -484,14 +669,30 @@ fn ties_go_to_the_smaller_key() {
     let index = Index::private(NDIM, Mode::Exact).unwrap();
     let filter = everything();
     for key in [9, 3, 7, 1, 5] {
-        let row = Row { key, text: "same words".into(), is_current: true, ..Row::default() };
-        index.apply(vec![(row, [vector(8), vector(2)].concat())], &[], 0).unwrap();
+        let row = Row {
+            key,
+            text: "same words".into(),
+            is_current: true,
+            ..Row::default()
+        };
+        index
+            .apply(vec![(row, [vector(8), vector(2)].concat())], &[], 0)
+            .unwrap();
         if key == 7 {
             index.fold(1).unwrap();
         }
     }
     let query = vector(2);
-    let hits = index.search(&Request { k: 3, depth: 3, ..request("same", Some(&query), &filter) }).unwrap();
-    assert_eq!(hits.iter().map(|hit| hit.row.key).collect::<Vec<_>>(), [1, 3, 5]);
+    let hits = index
+        .search(&Request {
+            k: 3,
+            depth: 3,
+            ..request("same", Some(&query), &filter)
+        })
+        .unwrap();
+    assert_eq!(
+        hits.iter().map(|hit| hit.row.key).collect::<Vec<_>>(),
+        [1, 3, 5]
+    );
     assert!(hits.iter().all(|hit| hit.cosine.unwrap() > 0.999));
 }
