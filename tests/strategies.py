@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 WORDS = [
     "deploy", "Deploys", "staging", "auth.ts:42", "snake_case", "gpt-4o", "don't", "C++", "cà phê",
-    "Đà Nẵng", "部署", "方案", "🚀", "مرحبا", "NEAR", "OR", "\"", "(", "*", "%", "_", "\0", "naïve",
+    "Đà Nẵng", "部署", "方案", "🚀", "مرحبا", "NEAR", "OR", '"', "(", "*", "%", "_", "\0", "naïve",
 ]  # fmt: skip
 SCOPES = ["", "acme", "acme-corp", "acme/alice", "acme/al", "acme/alice_", "acme%", "a_me", "acme0"]
 

@@ -16,8 +16,9 @@ ROOT = PACKAGE.parents[1]
 ARROWS = {
     "cli": {"memory", "toollog", "tiers", "embedding", "models", "protocols", "errors", "agentmem"},
     "aio": {"memory"},
-    "memory": {"tiers", "index", "toollog", "embedding", "store", "models", "protocols", "errors"},
+    "memory": {"opened", "tiers", "index", "toollog", "embedding", "store", "models", "protocols", "errors"},
     "tiers": {"index", "toollog", "embedding", "store", "models", "protocols", "errors", "_native"},
+    "opened": {"index", "embedding", "store", "models", "protocols", "errors"},
     "index": {"store", "errors", "_native"},
     "toollog": {"models", "protocols", "errors", "_native"},
     "embedding": {"protocols", "errors"},

@@ -1,16 +1,20 @@
 """The contract of the native core. Hosts use it through ``agentmem``."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
-from typing import Final, Literal, final
+from typing import Final, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 build_profile: Final[str]
+TEXT_VERSION: Final[int]
+"""Version of the analyzer's terms; an index of another version is rebuilt."""
+MAX_QUERY_TERMS: Final[int]
+"""Terms of a query beyond these are ignored."""
 
-type _Mode = Literal["auto", "exact", "hnsw"]
-type _Row = tuple[
+_Mode: TypeAlias = Literal["auto", "exact", "hnsw"]
+_Row: TypeAlias = tuple[
     int,  # key: unique; tier << 56 | number
     int,  # tier, 0 to 31
     str,  # kind
@@ -31,7 +35,7 @@ type _Row = tuple[
     Sequence[str],  # sources
     bytes | None,  # vectors: float32, little-endian, n * ndim
 ]
-type _Hit = tuple[
+_Hit: TypeAlias = tuple[
     int,  # key
     float,  # score
     int | None,  # bm25_rank, from 1
@@ -290,3 +294,44 @@ class SearchResult:
 
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[tuple[int, float]]: ...
+
+def fuse(
+    rankings: Iterable[Iterable[int]], *, weights: Sequence[float] | None = None, k: float | None = None
+) -> list[tuple[int, float]]:
+    """Return the ids of all rankings, best first, with the score: sum of ``weight / (k + rank)``, ranks from 1.
+
+    An id counts once a list, at its first place. Equal scores are ordered by smaller id.
+
+    Source: Cormack, Clarke, Büttcher: Reciprocal Rank Fusion, SIGIR 2009.
+
+    Args:
+        rankings: Lists of ids, 0 to 2**64 - 1, each best first.
+        weights: One finite, non-negative number a list; all 1 if None.
+        k: Finite, above 0; 60, the paper's value, if None.
+
+    Raises:
+        InvalidInputError: k, a weight, their number or an id is not as above.
+    """
+
+def analyze(text: str, /) -> list[str]:
+    """Return the terms under which a document is indexed, in order, with repetitions."""
+
+def analyze_query(text: str, /) -> list[str]:
+    """Return the unique terms of a query, at most ``MAX_QUERY_TERMS``; stop words only if nothing else is left."""
+
+def fold_text(text: str, /) -> str:
+    """Return the text in NFKC, case-folded, white space runs as one space, trimmed; a lone surrogate is U+FFFD."""
+
+def digests(texts: Sequence[str], /) -> list[bytes]:
+    """Return the XXH3-128 of each text's folded form: 16 bytes, big endian."""
+
+def redact(text: str, /) -> tuple[str, list[tuple[int, int, str]]]:
+    """Return the text with ``[redacted:KIND]`` for each secret, and the secrets' places.
+
+    Returns:
+        The new text (the same object if nothing was found); start and end in characters of the original, and kind,
+        ascending.
+    """
+
+def redact_many(texts: Sequence[str], /) -> list[tuple[int, str, list[tuple[int, int, str]]]]:
+    """Return index, new text and spans, as ``redact`` does, of those texts that hold secrets."""

@@ -74,13 +74,15 @@ class InvalidInputError(AgentMemError, ValueError):
 class DimensionError(InvalidInputError):
     """A vector has the wrong length."""
 
-    def __init__(self, expected: int, got: int) -> None:
-        super().__init__(f"a vector of length {expected} is needed, {got} was given")
+    def __init__(self, expected: int, got: int, argument: str = "") -> None:
+        where = f"{argument}: " if argument else ""
+        super().__init__(f"{where}a vector of length {expected} is needed, {got} was given")
         self.expected = expected
         self.got = got
+        self.argument = argument
 
-    def __reduce__(self) -> tuple[type[DimensionError], tuple[int, int]]:
-        return type(self), (self.expected, self.got)
+    def __reduce__(self) -> tuple[type[DimensionError], tuple[int, int, str]]:
+        return type(self), (self.expected, self.got, self.argument)
 
 
 class MermaidParseError(AgentMemError, ValueError):

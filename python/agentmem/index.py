@@ -36,6 +36,8 @@ CATCH_UP_BATCH = 2_000
 REBUILD_FOLD = 16_384
 # Above this a writer folds before it goes on, so that the tail is bounded.
 TAIL_LIMIT = 20_000
+# Held over reload and fold together; the native index takes its own `LOCK` for a publication.
+OUR_LOCK = "LOCK.process"
 
 
 class SearchIndex:
@@ -131,44 +133,39 @@ class SearchIndex:
             self._wake.set()
 
     def search(
-        self,
-        text: str,
-        vector: npt.NDArray[np.float32] | None,
-        k: int,
-        depth: int,
-        **options: Any,
+        self, text: str, vector: npt.NDArray[np.float32] | None, **asked: Any
     ) -> list[tuple[Any, ...]]:
         """Return the native hits of one query, after looking for other processes' writes."""
         if self._database.counter.value > self._native.applied:
             self.catch_up()
         try:
-            return self._native.search(text, vector, k, depth, **options)
+            return self._native.search(text, vector, **asked)
         except IndexCorruptError:
             self.rebuild()
-            return self._native.search(text, vector, k, depth, **options)
+            return self._native.search(text, vector, **asked)
 
     def search_many(
-        self,
-        texts: Sequence[str],
-        vectors: npt.NDArray[np.float32],
-        k: int,
-        depth: int,
-        **options: Any,
-    ) -> list[list[tuple[Any, ...]]]:
-        """Return the native hits of several queries in one call."""
+        self, texts: Sequence[str], vectors: Sequence[npt.NDArray[np.float32]], **asked: Any
+    ) -> Sequence[list[tuple[Any, ...]]]:
+        """Return the native hits of several queries, each with its vector, in one call."""
+        if not texts:
+            return []
+        import numpy as np
+
+        matrix = np.stack(vectors)
         if self._database.counter.value > self._native.applied:
             self.catch_up()
         try:
-            return self._native.search_many(list(texts), vectors, k, depth, **options)
+            return self._native.search_many(texts, matrix, **asked)
         except IndexCorruptError:
             self.rebuild()
-            return self._native.search_many(list(texts), vectors, k, depth, **options)
+            return self._native.search_many(texts, matrix, **asked)
 
     @contextmanager
     def _publishing(self, *, wait: bool) -> Iterator[bool]:
         """Hold the lock under which a process publishes a generation; the kernel frees it."""
         descriptor = os.open(
-            self._folder / "LOCK", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+            self._folder / OUR_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
         )
         try:
             try:
@@ -213,7 +210,7 @@ class SearchIndex:
         self.rebuilds += 1
         with self._publishing(wait=True):
             for entry in self._folder.iterdir():
-                if entry.name == "LOCK":
+                if entry.name in (OUR_LOCK, "LOCK"):
                     continue
                 if entry.is_dir() and not entry.is_symlink():
                     shutil.rmtree(entry, ignore_errors=True)

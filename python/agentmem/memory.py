@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from agentmem.errors import EmbedderMismatchError, InvalidInputError
-from agentmem.index import SearchIndex
+from agentmem.errors import InvalidInputError
 from agentmem.models import (
     Fact,
     Forgotten,
@@ -22,98 +19,25 @@ from agentmem.models import (
     Trace,
     Turn,
     Verification,
-    format_id,
     parse_id,
-    to_ms,
 )
+from agentmem.opened import Opened, Progress
 from agentmem.protocols import Clock, Embedder, GivenEmbeddings
-from agentmem.store import embeddings, facts, redactions, turns
-from agentmem.store.conditions import check_where, matches
-from agentmem.store.database import Database
 from agentmem.store.scopes import check_scope, join_scope
-from agentmem.tiers import recall as recalling
 from agentmem.tiers import transfer
-from agentmem.tiers.fact_input import NewFact, checked, whole_text
 from agentmem.tiers.forget import forget
+from agentmem.tiers.inspect import get, history, list_facts, stats, verify
+from agentmem.tiers.recall import recall, recall_many
 from agentmem.tiers.reembed import reembed
-from agentmem.tiers.remember import CHUNK, NeedsVectorsError, scope_digests, write_facts
-from agentmem.tiers.trace import require, trace
-from agentmem.tiers.vectors import embed_query, embed_texts, given_vector, given_vectors
+from agentmem.tiers.remember import remember
+from agentmem.tiers.trace import trace
+from agentmem.tiers.vectors import embed_texts
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
 __all__ = ["Memory"]
-
-Progress = Callable[[int, int], None]
-# Asked for a text that no embedder sees: the lexical signal reads all of a query, the model a part.
-MAX_QUERY_BYTES = 1024 * 1024
-
-
-class _Shared:
-    """What all handles of one open folder share."""
-
-    def __init__(
-        self,
-        path: Path,
-        embedder: object,
-        clock: Clock | None,
-        durability: Literal["full", "normal"],
-        ann: str,
-        *,
-        redact: bool,
-    ) -> None:
-        from agentmem.embedding import resolve_embedder
-
-        self.embedder = resolve_embedder(embedder)
-        self.clock = clock
-        self.durability = durability
-        self.redact = redact
-        self.ann = ann
-        self.path = path
-        self.database = Database(path, durability=durability)
-        try:
-            self._agree_on_embedder()
-            self.index = SearchIndex(
-                self.database,
-                path / "index",
-                space=self.embedder.id,
-                ndim=self.embedder.ndim,
-                ann=ann,
-            )
-        except BaseException:
-            self.database.close()
-            raise
-
-    def _agree_on_embedder(self) -> None:
-        """Hold the embedder against the one whose vectors the store has; the first one is noted."""
-        given, ndim = self.embedder.id, self.embedder.ndim
-        with self.database.read() as connection:
-            stored = dict(
-                connection.execute(
-                    "SELECT key, value FROM meta WHERE key IN ('embedder_id', 'ndim')"
-                ).fetchall()
-            )
-            has_vectors = connection.execute("SELECT 1 FROM embeddings LIMIT 1").fetchone()
-        if stored.get("embedder_id") == given and stored.get("ndim") == str(ndim):
-            return
-        if stored and has_vectors:
-            raise EmbedderMismatchError(
-                f"{stored['embedder_id']} ({stored['ndim']} dimensions)",
-                f"{given} ({ndim} dimensions)",
-            )
-        self.database.write(
-            lambda transaction: transaction.connection.executemany(
-                "INSERT OR REPLACE INTO meta VALUES (?, ?)",
-                [("embedder_id", given), ("ndim", str(ndim))],
-            )
-        )
-
-    def now_ms(self) -> int:
-        if self.clock is None:
-            return time.time_ns() // 1_000_000
-        return to_ms(self.clock(), argument="clock")
 
 
 class Memory:
@@ -155,7 +79,7 @@ class Memory:
         if ann not in ("auto", "exact", "hnsw"):
             raise InvalidInputError(f"ann: 'auto', 'exact' or 'hnsw', not {ann!r}")
         self._scope = check_scope(scope)
-        self._shared = _Shared(Path(path), embedder, clock, durability, ann, redact=redact)
+        self._shared = Opened(Path(path), embedder, clock, durability, ann, redact=redact)
 
     @property
     def path(self) -> Path:
@@ -189,10 +113,7 @@ class Memory:
 
     def close(self) -> None:
         """Close the folder for every handle of it; a second call does nothing."""
-        shared = self._shared
-        if not shared.database.is_closed:
-            shared.index.close()
-        shared.database.close()
+        self._shared.close()
 
     # Writes
 
@@ -252,7 +173,7 @@ class Memory:
             "sources": sources, "supersedes": supersedes, "embedding": embedding,
         }  # fmt: skip
         try:
-            return self._write(checked([item], redact=self._shared.redact))[0]
+            return remember(self._shared, self._scope, [item])[0]
         except InvalidInputError as error:
             if str(error).startswith("facts[0]: "):
                 raise InvalidInputError(str(error).removeprefix("facts[0]: ")) from error
@@ -277,67 +198,7 @@ class Memory:
         Raises:
             InvalidInputError: An item is wrong; the message names its position.
         """
-        items = checked(facts, redact=self._shared.redact)
-        ready = given_vectors(items, self._shared.embedder.ndim)
-        if isinstance(self._shared.embedder, GivenEmbeddings) and None in ready:
-            place = ready.index(None)
-            try:
-                embed_texts(self._shared.embedder, ())
-            except InvalidInputError as error:
-                raise InvalidInputError(f"facts[{place}]: {error}") from error
-        # A model makes its vectors piece by piece, so that what is made is soon on disk.
-        size = CHUNK if None not in ready else 64
-        written: list[Fact] = []
-        for start in range(0, len(items), size):
-            piece = slice(start, start + size)
-            written += self._write(items[piece], ready[piece])
-            if progress is not None:
-                progress(len(written), len(items))
-        return written
-
-    def _write(
-        self, items: Sequence[NewFact], ready: Sequence[bytes | None] | None = None
-    ) -> list[Fact]:
-        shared = self._shared
-        vectors = list(given_vectors(items, shared.embedder.ndim) if ready is None else ready)
-        needed = [at for at, vector in enumerate(vectors) if vector is None]
-        skipped = False
-        if needed and not isinstance(shared.embedder, GivenEmbeddings):
-            marks = scope_digests(self._scope, [items[at].text for at in needed])
-            with shared.database.read() as connection:
-                known = facts.by_digests(connection, marks)
-            # What looks like a duplicate is not embedded; the write says so if it is none.
-            skipped = bool(known)
-            needed = [
-                at
-                for at, mark in zip(needed, marks, strict=True)
-                if mark not in known or items[at].key is not None or items[at].supersedes
-            ]
-        self._embed_into(vectors, items, needed)
-        made_ms = shared.now_ms()
-        write = partial(
-            write_facts,
-            shared.database,
-            self._scope,
-            items,
-            made_ms=made_ms,
-            width=shared.embedder.ndim * 4,
-        )
-        try:
-            return write(vectors)
-        except NeedsVectorsError:
-            if not skipped:
-                raise
-            self._embed_into(vectors, items, [at for at, v in enumerate(vectors) if v is None])
-            return write(vectors)
-
-    def _embed_into(
-        self, vectors: list[bytes | None], items: Sequence[NewFact], places: Sequence[int]
-    ) -> None:
-        if places:
-            made = embed_texts(self._shared.embedder, [items[at].text for at in places])
-            for at, vector in zip(places, made, strict=True):
-                vectors[at] = vector
+        return remember(self._shared, self._scope, facts, progress=progress)
 
     def forget(
         self,
@@ -413,30 +274,11 @@ class Memory:
             InvalidInputError: An argument is wrong.
             EmbeddingError: The embedder failed; BM25 alone is not an answer.
         """
-        recalling.check_k(k)
-        shared = self._shared
-        text = self._query_text(query)
-        if embedding is not None:
-            vector: npt.NDArray[np.float32] | None = given_vector(embedding, shared.embedder.ndim)
-        elif not text or text.isspace():
-            return []
-        else:
-            vector = embed_query(shared.embedder, text)
-        options = recalling.filters(
-            self._scope, tiers=tiers, kinds=kinds, tags=tags, any_tags=any_tags, where=where,
-            scopes=scopes, session=session, since=since, until=until, as_of=as_of,
+        return recall(
+            self._shared, self._scope, query, k=k, embedding=embedding, explain=explain,
+            tiers=tiers, kinds=kinds, tags=tags, any_tags=any_tags, where=where, scopes=scopes,
+            session=session, since=since, until=until, as_of=as_of,
         )  # fmt: skip
-        rows = shared.index.search(
-            text,
-            vector,
-            k,
-            recalling.depth_of(k),
-            weights=recalling.WEIGHTS,
-            rrf_k=recalling.RRF_K,
-            now_ms=shared.now_ms(),
-            **options,
-        )
-        return recalling.to_hits(rows, explain=explain)
 
     def recall_many(
         self,
@@ -456,55 +298,15 @@ class Memory:
             explain: As in ``recall``.
             **filters: As in ``recall``, the same for all.
         """
-        import numpy as np
-
-        recalling.check_k(k)
-        shared = self._shared
-        if isinstance(queries, str):
-            raise InvalidInputError("queries: several texts are needed, one string was given")
-        texts = [self._query_text(query) for query in queries]
-        options = recalling.filters(self._scope, **filters)
-        if embeddings is not None and len(embeddings) != len(texts):
-            raise InvalidInputError(
-                f"embeddings: one a query is needed, {len(embeddings)} for {len(texts)} were given"
-            )
-        found: list[list[Hit]] = [[] for _ in texts]
-        places: list[int] = []
-        vectors: list[npt.NDArray[np.float32]] = []
-        ndim = shared.embedder.ndim
-        for at, text in enumerate(texts):
-            if embeddings is not None:
-                vectors.append(given_vector(embeddings[at], ndim, argument=f"embeddings[{at}]"))
-                places.append(at)
-            elif text and not text.isspace():
-                vector = embed_query(shared.embedder, text)
-                if vector is None:
-                    found[at] = self.recall(text, k=k, explain=explain, **filters)
-                else:
-                    vectors.append(vector)
-                    places.append(at)
-        if places:
-            several = shared.index.search_many(
-                [texts[at] for at in places],
-                np.stack(vectors),
-                k,
-                recalling.depth_of(k),
-                weights=recalling.WEIGHTS,
-                rrf_k=recalling.RRF_K,
-                now_ms=shared.now_ms(),
-                **options,
-            )
-            for at, rows in zip(places, several, strict=True):
-                found[at] = recalling.to_hits(rows, explain=explain)
-        return found
-
-    @staticmethod
-    def _query_text(query: str) -> str:
-        if not isinstance(query, str):
-            raise InvalidInputError(f"query: a string is needed, {query!r} was given")
-        if len(query) > MAX_QUERY_BYTES or len(query.encode("utf-8", "replace")) > MAX_QUERY_BYTES:
-            raise InvalidInputError(f"query: at most {MAX_QUERY_BYTES} bytes are allowed")
-        return whole_text(query)
+        return recall_many(
+            self._shared,
+            self._scope,
+            queries,
+            k=k,
+            embeddings=embeddings,
+            explain=explain,
+            **filters,
+        )
 
     def facts(
         self,
@@ -520,26 +322,7 @@ class Memory:
             limit: At most so many, 1 to 100,000.
             after: Only facts behind this id; pass the last id of a page for the next one.
         """
-        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= 100_000:  # noqa: PLR2004
-            raise InvalidInputError(f"limit: 1 to 100000 is allowed, {limit!r} was given")
-        check_where(where)
-        last = 0
-        if after is not None:
-            tier, last = parse_id(after, argument="after")
-            if tier != 1:
-                raise InvalidInputError(f"after: a fact's id is needed, {after!r} was given")
-        found: list[Fact] = []
-        with self._shared.database.read() as connection:
-            while len(found) < limit:
-                rows = facts.page(
-                    connection, scope=self._scope, after=last, limit=limit if not where else 1_000
-                )
-                if not rows:
-                    break
-                last = rows[-1].id
-                values = facts.to_fact(connection, rows)
-                found += values if not where else [v for v in values if matches(where, v)]
-        return found[:limit]
+        return list_facts(self._shared.database, self._scope, where=where, limit=limit, after=after)
 
     def get(self, id: str) -> Fact | Turn:
         """Return one row of any tier.
@@ -547,10 +330,7 @@ class Memory:
         Raises:
             NotFoundError: It does not exist in this scope.
         """
-        tier, number = parse_id(id)
-        with self._shared.database.read() as connection:
-            row = require(connection, self._scope, tier, number)
-            return turns.to_turn(row) if tier == 0 else facts.to_fact(connection, [row])[0]
+        return get(self._shared.database, self._scope, id)
 
     def history(self, id: str) -> list[Fact]:
         """Return every version of a fact, oldest first, whichever version is named.
@@ -558,13 +338,7 @@ class Memory:
         Raises:
             NotFoundError: It does not exist in this scope.
         """
-        tier, number = parse_id(id)
-        if tier != 1:
-            raise InvalidInputError(f"id: only facts have versions, {id!r} was given")
-        with self._shared.database.read() as connection:
-            require(connection, self._scope, tier, number)
-            chain = facts.version_chain(connection, number)
-            return facts.to_fact(connection, facts.load(connection, chain))
+        return history(self._shared.database, self._scope, id)
 
     def trace(self, id: str) -> Trace:
         """Return the way from a row down to the L0 turns that it rests on.
@@ -588,78 +362,14 @@ class Memory:
 
     def stats(self) -> Stats:
         """Return counts and sizes."""
-        shared = self._shared
-        index = shared.index
-        with shared.database.read() as connection:
-            current, superseded = facts.count(connection)
-            turn_count = turns.count(connection)
-            scope_count = connection.execute("SELECT count(*) FROM scopes").fetchone()[0]
-            schema = connection.execute("PRAGMA user_version").fetchone()[0]
-            pending = embeddings.pending_count(connection)
-            redacted = redactions.counts(connection)
-            row = connection.execute(
-                "SELECT seq FROM sqlite_sequence WHERE name = 'changes'"
-            ).fetchone()
-        native = index.native.stats()
-        return Stats(
-            path=str(shared.path),
-            schema_version=schema,
-            durability=shared.durability,
-            embedder_id=shared.embedder.id,
-            ndim=shared.embedder.ndim,
-            turns=turn_count,
-            facts=current,
-            superseded=superseded,
-            scopes=scope_count,
-            pending_embeddings=pending,
-            last_seq=0 if row is None else row[0],
-            applied_seq=index.native.applied,
-            watermark=index.native.watermark,
-            tail=index.native.tail_len,
-            segments=native["segments"],
-            store_bytes=sum(
-                entry.stat().st_size for entry in shared.path.glob("store.amem*") if entry.is_file()
-            ),
-            index_bytes=native["bytes"],
-            guard_trips=shared.database.guard_trips,
-            redacted=redacted,
-        )
+        return stats(self._shared)
 
     def verify(self) -> Verification:
         """Check the store, the index and that they agree; nothing is changed.
 
         A problem of the index is mended by ``rebuild_index``; one of the store needs a backup.
         """
-        shared = self._shared
-        problems = list(shared.database.integrity())
-        shared.index.catch_up()
-        with shared.database.read() as connection:
-            stored = {
-                embeddings.key_of(1, row[0]) for row in connection.execute("SELECT id FROM facts")
-            }
-            vectors = connection.execute("SELECT count(*) FROM embeddings").fetchone()[0]
-            lost = connection.execute(
-                "SELECT count(*) FROM facts WHERE NOT EXISTS (SELECT 1 FROM sources "
-                "WHERE tier = 1 AND row_id = facts.id)"
-            ).fetchone()[0]
-            ghosts = connection.execute(
-                "SELECT count(*) FROM embeddings WHERE (id >> 59) = 1 "
-                "AND ((id >> 3) & ((1 << 56) - 1)) NOT IN (SELECT id FROM facts)"
-            ).fetchone()[0]
-        if lost:
-            problems.append(f"{lost} facts rest on no source")
-        if ghosts:
-            problems.append(f"{ghosts} embeddings belong to no row")
-        report = shared.index.native.verify()
-        problems += report.get("problems", [])
-        indexed = set(shared.index.native.keys().tolist())
-        for name, keys in (("missing from", stored - indexed), ("only in", indexed - stored)):
-            if keys:
-                shown = ", ".join(
-                    format_id(key >> 56, key & ((1 << 56) - 1)) for key in sorted(keys)[:5]
-                )
-                problems.append(f"{len(keys)} rows are {name} the index: {shown}")
-        return Verification(tuple(problems), len(stored), vectors)
+        return verify(self._shared)
 
     def rebuild_index(self) -> None:
         """Make the search index anew from the store; no row is lost and no model is needed."""

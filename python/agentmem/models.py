@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, Literal
@@ -37,6 +37,7 @@ __all__ = [
 Tier = Literal["L0", "L1", "L2", "L3"]
 TIERS: tuple[Tier, ...] = ("L0", "L1", "L2", "L3")
 EMPTY: Mapping[str, Any] = MappingProxyType({})
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Trust(IntEnum):
@@ -71,8 +72,7 @@ def parse_id(value: str, *, argument: str = "id") -> tuple[int, int]:
 
 def from_ms(value_ms: int) -> datetime:
     """Return the UTC datetime of a Unix time in milliseconds."""
-    seconds, milliseconds = divmod(value_ms, 1000)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=milliseconds * 1000)
+    return EPOCH + timedelta(milliseconds=value_ms)
 
 
 def to_ms(value: datetime, *, argument: str) -> int:
@@ -90,7 +90,7 @@ def to_ms(value: datetime, *, argument: str) -> int:
             f"{argument}: {value.isoformat()} has no time zone; "
             "pass an aware datetime such as datetime.now(UTC)"
         )
-    delta = value - datetime(1970, 1, 1, tzinfo=UTC)
+    delta = value - EPOCH
     return (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
 
 

@@ -23,7 +23,8 @@ class Embedder(Protocol):
 
     ``embed`` gives one row a text. An embedder whose window is shorter than a text may also offer
     ``embed_chunks(texts) -> list of float32 arrays, each (n_chunks, ndim)``, at most 8 a text; and
-    one that treats questions differently ``embed_query(text) -> float32 (ndim,)``.
+    one that treats questions differently ``embed_query(text) -> float32 (ndim,)``, or None for a
+    question without content.
     """
 
     @property

@@ -2,6 +2,7 @@
 
 mod convert;
 mod error;
+mod functions;
 mod hybrid_index;
 mod store_index;
 
@@ -19,5 +20,5 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<store_index::StoreIndex>()?;
     module.add_class::<hybrid_index::HybridIndex>()?;
     module.add_class::<hybrid_index::SearchResult>()?;
-    Ok(())
+    functions::register(module)
 }

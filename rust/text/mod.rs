@@ -52,6 +52,10 @@ trait Sink {
     fn capital_is_plain(&self) -> bool {
         true
     }
+    /// Takes one term of an unspaced script.
+    fn unspaced(&mut self, term: &str) {
+        self.term(term, Self::QUERY && stop::is_stop_pair(term));
+    }
     /// A sentence ended.
     fn end_sentence(&mut self) {}
 }
@@ -233,13 +237,9 @@ impl Analyzer {
                 Kind::Unspaced => {
                     words.flush(pending, sink);
                     if let Some(before) = before {
-                        pair(before, c, |term| {
-                            sink.term(term, S::QUERY && stop::is_stop_pair(term))
-                        });
+                        pair(before, c, |term| sink.unspaced(term));
                     }
-                    single(c, |term| {
-                        sink.term(term, S::QUERY && stop::is_stop_pair(term))
-                    });
+                    single(c, |term| sink.unspaced(term));
                     neighbour = Some(c);
                 }
                 Kind::Pictograph => {

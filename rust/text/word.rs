@@ -31,6 +31,10 @@ pub(super) fn truncate(term: &str) -> &str {
 
 /// How a word's letters and digits are spread.
 #[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "what a word holds, any mixture"
+)]
 struct Shape {
     letters: bool,
     digits: bool,

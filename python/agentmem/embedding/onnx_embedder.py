@@ -74,8 +74,9 @@ class OnnxEmbedder:
 
     A text is run alone, so its vector does not depend on what else is embedded with it.
 
-    Cost of the packaged model on one core: 1.5 ms for a question of 12 tokens, 3.5 ms for 32
-    (benches/bench_embed.py).
+    Cost of the packaged model: 2.2 ms of CPU for a question of 12 tokens, 3.2 ms for 32, on a busy
+    core with AVX-512 VNNI (benches/bench_embed.py); a third of the packaged graph's. The first use
+    on a machine derives the fast graph: 1.5 s, once.
 
     Args:
         path: A folder with ``model.onnx`` and ``tokenizer.json``; the packaged all-MiniLM-L6-v2

@@ -213,7 +213,7 @@ class Database:
             ...     connection.execute("SELECT count(*) FROM changes").fetchall()
             [(0,)]
         """
-        self._check()
+        self.check()
         return _Reading(self)
 
     def sql(
@@ -225,7 +225,7 @@ class Database:
             InvalidInputError: The text is no SQL, its parameters do not fit, or it would write.
             StoreBusyError: It took longer than ``timeout_s``.
         """
-        self._check()
+        self.check()
         self._look_at_files()
         slot = self._pool.new_slot(self._pool.open_reader)
         try:
@@ -283,7 +283,7 @@ class Database:
         Raises:
             FileExistsError: ``target`` exists.
         """
-        self._check()
+        self.check()
         self._look_at_files()
         slot = self._pool.new_slot(self._pool.open_reader)
         try:
@@ -299,7 +299,7 @@ class Database:
 
     def integrity(self) -> list[str]:
         """Read the whole file and return what is wrong with it, one sentence each."""
-        self._check()
+        self.check()
         try:
             with self.read() as connection:
                 rows = connection.execute("PRAGMA integrity_check").fetchall()
@@ -340,7 +340,7 @@ class Database:
             self._lock.close()
 
     def __enter__(self) -> Self:
-        self._check()
+        self.check()
         return self
 
     def __exit__(
@@ -357,7 +357,13 @@ class Database:
 
     # -- checks at each entry
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raise what stands against using this handle now.
+
+        Raises:
+            ClosedError: It was closed.
+            ForkedError: It was inherited over a fork.
+        """
         if os.getpid() != self._pid:
             raise ForkedError(
                 f"this handle on {self.folder} was opened by process {self._pid} and inherited "
@@ -367,7 +373,7 @@ class Database:
             raise ClosedError("this memory was closed; open it again")
 
     def _writing(self) -> Writer:
-        self._check()
+        self.check()
         if self._writer is None:
             raise ReadOnlyStoreError(f"{self.folder} was opened with read_only=True")
         return self._writer
@@ -390,7 +396,7 @@ class _Reading:
 
     def __enter__(self) -> apsw.Connection:
         database = self._database
-        database._check()  # noqa: SLF001 - one module, two halves
+        database.check()
         pool = database._pool  # noqa: SLF001
         slot = self._slot = pool.reader()
         if slot.depth:

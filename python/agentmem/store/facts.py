@@ -102,7 +102,7 @@ def by_key(connection: apsw.Connection, scope_id: int, key: str) -> FactRow | No
 
 
 def by_digests(connection: apsw.Connection, digests: Iterable[int]) -> dict[int, list[FactRow]]:
-    """Return current facts by the digest of scope and folded text; equal digests may still differ."""
+    """Return current facts by the digest of scope and folded text; texts may still differ."""
     found: dict[int, list[FactRow]] = {}
     hits = connection.execute(
         "SELECT facts.digest, facts.id FROM json_each(?) AS wanted "
@@ -155,7 +155,8 @@ def version_chain(connection: apsw.Connection, number: int) -> list[int]:
     """Return every version of the fact that ``number`` is a version of, oldest first."""
     newest = connection.execute(
         "WITH RECURSIVE newer(id, next) AS (SELECT id, superseded_by FROM facts WHERE id = ?1 "
-        "UNION SELECT facts.id, facts.superseded_by FROM facts JOIN newer ON facts.id = newer.next) "
+        "UNION SELECT facts.id, facts.superseded_by FROM facts "
+        "JOIN newer ON facts.id = newer.next) "
         "SELECT id FROM newer WHERE next IS NULL",
         (number,),
     ).fetchone()

@@ -99,6 +99,7 @@ def delete_links(connection: apsw.Connection, tier: int, ids: Sequence[int]) -> 
     for statement in (
         "DELETE FROM tags WHERE tier = ? AND row_id IN (SELECT value FROM json_each(?))",
         "DELETE FROM sources WHERE tier = ? AND row_id IN (SELECT value FROM json_each(?))",
-        "DELETE FROM sources WHERE source_tier = ? AND source_id IN (SELECT value FROM json_each(?))",
+        "DELETE FROM sources WHERE source_tier = ? "
+        "AND source_id IN (SELECT value FROM json_each(?))",
     ):
         connection.execute(statement, (tier, wanted))

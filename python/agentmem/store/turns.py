@@ -42,8 +42,8 @@ def insert_many(connection: apsw.Connection, rows: Iterable[Sequence[Any]]) -> N
 def load(connection: apsw.Connection, ids: Sequence[int]) -> list[TurnRow]:
     """Return the rows of these ids that exist, in the order of their ids."""
     cursor = connection.execute(
-        "SELECT turns.id, scopes.path, session, position, origin, kind, speaker, trust, created_ms, "
-        "event_ms, text FROM turns JOIN scopes ON scopes.id = turns.scope_id "
+        "SELECT turns.id, scopes.path, session, position, origin, kind, speaker, trust, "
+        "created_ms, event_ms, text FROM turns JOIN scopes ON scopes.id = turns.scope_id "
         "WHERE turns.id IN (SELECT value FROM json_each(?)) ORDER BY turns.id",
         (json.dumps(list(ids)),),
     )

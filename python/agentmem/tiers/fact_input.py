@@ -63,7 +63,8 @@ def _name(value: object, argument: str) -> str | None:
         return None
     if not isinstance(value, str) or not value or len(value) > MAX_NAME:
         raise InvalidInputError(
-            f"{argument}: a string of 1 to {MAX_NAME} characters is needed, {_shown(value)} was given"
+            f"{argument}: a string of 1 to {MAX_NAME} characters is needed, "
+            f"{_shown(value)} was given"
         )
     if "\0" in value:
         raise InvalidInputError(f"{argument}: {_shown(value)} holds a NUL character")
@@ -163,7 +164,8 @@ def check_fact(item: Mapping[str, Any]) -> NewFact:
         or not 0 <= priority <= TOP_PRIORITY
     ):
         raise InvalidInputError(
-            f"priority: a whole number from 0 to {TOP_PRIORITY} is needed, {_shown(priority)} was given"
+            f"priority: a whole number from 0 to {TOP_PRIORITY} is needed, "
+            f"{_shown(priority)} was given"
         )
     supersedes = _ids(get("supersedes"), "supersedes")
     if any(tier != 1 for tier, _ in supersedes):

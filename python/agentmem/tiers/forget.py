@@ -41,8 +41,8 @@ def _closure(
 ) -> set[tuple[int, int]]:
     """Return all that goes with these rows.
 
-    With a fact go the versions it replaced and the L0 rows that were asserted for it alone; with any
-    row go the rows above it that would rest on nothing.
+    With a fact go the versions it replaced and the L0 rows that were asserted for it alone; with
+    any row go the rows above it that would rest on nothing.
     """
     gone: set[tuple[int, int]] = set()
     fresh = set(wanted)

@@ -5,14 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentmem.errors import InvalidInputError
 from agentmem.models import EMPTY, TIERS, Hit, Trust, from_ms, to_ms
 from agentmem.store.conditions import check_where
 from agentmem.store.scopes import check_scope, join_scope
+from agentmem.tiers.fact_input import whole_text
+from agentmem.tiers.vectors import embed_query, given_vector
 
-__all__ = ["MAX_K", "RRF_K", "WEIGHTS", "check_k", "depth_of", "filters", "to_hits"]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from agentmem.opened import Opened
+
+__all__ = ["RRF_K", "WEIGHTS", "recall", "recall_many"]
 
 # With k = 3 a row that is first in either signal is among the first five whatever the other signal
 # says: at most four rows can be high enough in both lists. With the paper's 60 agreement at rank 20
@@ -23,6 +31,8 @@ MAX_K = 10_000
 MAX_QUERY_BYTES = 1024 * 1024
 TIER_BITS = {tier: 1 << number for number, tier in enumerate(TIERS)}
 NUMBER_BITS = (1 << 56) - 1
+# Found by index: an enum's call costs more than the rest of a hit.
+TRUSTS = (None, *Trust)
 
 
 def check_k(k: int) -> int:
@@ -151,7 +161,7 @@ def to_hits(rows: Sequence[tuple[Any, ...]], *, explain: bool) -> list[Hit]:
                 None if valid_to_ms is None else from_ms(valid_to_ms),
                 is_current,
                 priority,
-                Trust(trust),
+                TRUSTS[trust],
                 explanation,
             )
         )
@@ -161,3 +171,93 @@ def to_hits(rows: Sequence[tuple[Any, ...]], *, explain: bool) -> list[Hit]:
 def _signal(rank: int | None, score: float | None, weight: float) -> dict[str, Any]:
     part = 0.0 if rank is None else weight / (RRF_K + rank)
     return {"rank": rank, "score": score, "weight": weight, "part": part}
+
+
+def query_text(query: str) -> str:
+    """Return the query if it is one: a string of at most 1 MiB; lone surrogates become U+FFFD."""
+    if not isinstance(query, str):
+        raise InvalidInputError(f"query: a string is needed, {query!r} was given")
+    if len(query) * 4 > MAX_QUERY_BYTES and len(query.encode("utf-8", "replace")) > MAX_QUERY_BYTES:
+        raise InvalidInputError(
+            f"query: at most {MAX_QUERY_BYTES} bytes of UTF-8 are allowed; "
+            f"{len(query)} characters were given"
+        )
+    return whole_text(query)
+
+
+def recall(
+    opened: Opened,
+    scope: str,
+    query: str,
+    *,
+    k: int,
+    embedding: Any,
+    explain: bool,
+    **conditions: Any,
+) -> list[Hit]:
+    """Return the k rows below a scope that fit a query best; see ``Memory.recall``."""
+    opened.check()
+    check_k(k)
+    text = query_text(query)
+    if embedding is not None:
+        vector: npt.NDArray[np.float32] | None = given_vector(embedding, opened.embedder.ndim)
+    elif not text or text.isspace():
+        return []
+    else:
+        vector = embed_query(opened.embedder, text)
+    rows = opened.index.search(
+        text,
+        vector,
+        k=k,
+        depth=depth_of(k),
+        weights=WEIGHTS,
+        rrf_k=RRF_K,
+        now_ms=opened.now_ms(),
+        **filters(scope, **conditions),
+    )
+    return to_hits(rows, explain=explain)
+
+
+def recall_many(
+    opened: Opened,
+    scope: str,
+    queries: Sequence[str],
+    *,
+    k: int,
+    embeddings: Any,
+    explain: bool,
+    **conditions: Any,
+) -> list[list[Hit]]:
+    """Return the hits of several queries in one native call; see ``Memory.recall_many``."""
+    opened.check()
+    check_k(k)
+    if isinstance(queries, str):
+        raise InvalidInputError("queries: several texts are needed, one string was given")
+    texts = [query_text(query) for query in queries]
+    options = filters(scope, **conditions)
+    if embeddings is not None and len(embeddings) != len(texts):
+        raise InvalidInputError(
+            f"embeddings: one a query is needed, {len(embeddings)} for {len(texts)} were given"
+        )
+    asked = {"k": k, "depth": depth_of(k), "weights": WEIGHTS, "rrf_k": RRF_K}
+    asked |= options | {"now_ms": opened.now_ms()}
+    found: list[list[Hit]] = [[] for _ in texts]
+    vectors: dict[int, npt.NDArray[np.float32]] = {}
+    for at, text in enumerate(texts):
+        if embeddings is not None:
+            vectors[at] = given_vector(
+                embeddings[at], opened.embedder.ndim, argument=f"embeddings[{at}]"
+            )
+        elif text and not text.isspace():
+            vector = embed_query(opened.embedder, text)
+            if vector is None:
+                rows = opened.index.search(text, None, **asked)
+                found[at] = to_hits(rows, explain=explain)
+            else:
+                vectors[at] = vector
+    several = opened.index.search_many(
+        [texts[at] for at in vectors], list(vectors.values()), **asked
+    )
+    for at, rows in zip(vectors, several, strict=True):
+        found[at] = to_hits(rows, explain=explain)
+    return found

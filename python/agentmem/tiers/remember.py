@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentmem._native import digests, fold_text
 from agentmem.errors import InvalidInputError, NotFoundError
 from agentmem.models import Fact, Trust, format_id, from_ms
+from agentmem.protocols import GivenEmbeddings
 from agentmem.store import embeddings, facts, turns
 from agentmem.store.index_rows import fact_index_rows
 from agentmem.store.links import insert_sources, insert_tags, source_numbers, tags_of
 from agentmem.store.redactions import add_counts
 from agentmem.store.scopes import contains, obtain
+from agentmem.tiers.fact_input import NewFact, checked
+from agentmem.tiers.vectors import embed_texts, given_vectors
 
 if TYPE_CHECKING:
+    from agentmem.opened import Opened, Progress
     from agentmem.store.database import Database, Transaction
-    from agentmem.tiers.fact_input import NewFact
 
-__all__ = ["CHUNK", "NeedsVectorsError", "scope_digests", "write_facts"]
+__all__ = ["remember", "scope_digests", "write_facts"]
 
 CHUNK = 2_000
+EMBED_CHUNK = 64
 
 
 def scope_digests(scope: str, texts: Sequence[str]) -> list[int]:
@@ -346,3 +350,68 @@ def _fact(chunk: _Chunk, item: NewFact, new: NewRow, old: Sequence[int]) -> Fact
         supersedes=tuple(format_id(1, number) for number in old),
         redacted=item.redacted,
     )
+
+
+def remember(
+    opened: Opened,
+    scope: str,
+    items: Iterable[str | Mapping[str, Any]],
+    *,
+    progress: Progress | None = None,
+) -> list[Fact]:
+    """Check every item, then write them in atomic pieces; return what became of each.
+
+    Raises:
+        InvalidInputError: An item is wrong; the message names its position, nothing was written.
+    """
+    opened.check()
+    facts_in = checked(items, redact=opened.redact)
+    ready = given_vectors(facts_in, opened.embedder.ndim)
+    is_given = isinstance(opened.embedder, GivenEmbeddings)
+    if is_given and None in ready:
+        try:
+            embed_texts(opened.embedder, ())
+        except InvalidInputError as error:
+            raise InvalidInputError(f"facts[{ready.index(None)}]: {error}") from error
+    # A model makes its vectors piece by piece, so that what is made is soon on disk.
+    size = CHUNK if is_given or None not in ready else EMBED_CHUNK
+    written: list[Fact] = []
+    for start in range(0, len(facts_in), size):
+        piece = slice(start, start + size)
+        written += _write_piece(opened, scope, facts_in[piece], ready[piece])
+        if progress is not None:
+            progress(len(written), len(facts_in))
+    return written
+
+
+def _write_piece(
+    opened: Opened, scope: str, items: Sequence[NewFact], vectors: list[bytes | None]
+) -> list[Fact]:
+    needed = [at for at, vector in enumerate(vectors) if vector is None]
+    likely: set[int] = set()
+    if needed:
+        marks = scope_digests(scope, [items[at].text for at in needed])
+        with opened.database.read() as connection:
+            known = facts.by_digests(connection, marks)
+        # What looks like a duplicate is not embedded; the write says so if it is none.
+        likely = {
+            at
+            for at, mark in zip(needed, marks, strict=True)
+            if mark in known and items[at].key is None and not items[at].supersedes
+        }
+        _embed_into(opened, items, vectors, [at for at in needed if at not in likely])
+    made_ms, width = opened.now_ms(), opened.embedder.ndim * 4
+    try:
+        return write_facts(opened.database, scope, items, vectors, made_ms=made_ms, width=width)
+    except NeedsVectorsError:
+        _embed_into(opened, items, vectors, sorted(likely))
+        return write_facts(opened.database, scope, items, vectors, made_ms=made_ms, width=width)
+
+
+def _embed_into(
+    opened: Opened, items: Sequence[NewFact], vectors: list[bytes | None], places: Sequence[int]
+) -> None:
+    if places:
+        made = embed_texts(opened.embedder, [items[at].text for at in places])
+        for at, vector in zip(places, made, strict=True):
+            vectors[at] = vector

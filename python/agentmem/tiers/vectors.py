@@ -39,7 +39,7 @@ def given_vector(
             f"{argument}: one vector is needed, an array of shape {vector.shape} was given"
         )
     if vector.shape[0] != ndim:
-        raise DimensionError(ndim, vector.shape[0])
+        raise DimensionError(ndim, vector.shape[0], argument)
     norm = float(np.dot(vector, vector))
     if not np.isfinite(norm):
         # Either an element is not finite, or only the square of a huge one overflows.
@@ -76,7 +76,7 @@ def given_vectors(items: Sequence[NewFact], ndim: int) -> list[bytes | None]:
                 found[place] = raw[nth * width : (nth + 1) * width]
             return found
     for place in at:
-        name = f"facts[{place}]: embedding" if len(items) > 1 else "embedding"
+        name = f"facts[{place}]: embedding"
         found[place] = given_vector(items[place].embedding, ndim, argument=name).tobytes()
     return found
 

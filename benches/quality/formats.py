@@ -1,0 +1,202 @@
+"""Reads evaluation data from files by path: LifeBench and LoCoMo.
+
+Nothing of either is part of this repository. LoCoMo's licence is CC BY-NC: for evaluation only.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Collection", "Document", "Question", "load", "merge"]
+
+LOCOMO_TYPES = {
+    1: "multi-hop",
+    2: "temporal",
+    3: "open-domain",
+    4: "single-hop",
+    5: "adversarial",
+}
+LOCOMO_ID = re.compile(r"D(\d+):(\d+)")
+
+
+@dataclass(frozen=True)
+class Document:
+    """One row of an index: a record or a turn.
+
+    ``id`` is its own; ``evidence_id`` is what questions cite, which the variants of one record
+    share. ``text`` is the raw text, ``header`` what stands before it in the dated form (date,
+    speaker); ``session`` and ``position`` say where in which conversation or day it stands.
+    """
+
+    id: str
+    evidence_id: str
+    text: str
+    header: str
+    session: str
+    position: int
+    time: str
+
+    @property
+    def dated(self) -> str:
+        """The text as it is best indexed: with its date and speaker."""
+        return f"{self.header} {self.text}" if self.header else self.text
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with the ids of the documents that answer it; none where nothing does."""
+
+    id: str
+    text: str
+    type: str
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Documents that stand in one index, and the questions asked of it."""
+
+    name: str
+    language: str
+    documents: tuple[Document, ...]
+    questions: tuple[Question, ...]
+
+    @property
+    def answerable(self) -> list[Question]:
+        """The questions whose evidence is known."""
+        return [question for question in self.questions if question.evidence]
+
+
+def open_text(path: Path) -> str:
+    raw = path.read_bytes()
+    return (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    rows = []
+    for number, line in enumerate(open_text(path).split("\n"), start=1):
+        if line.strip():
+            try:
+                rows.append(json.loads(line))
+            except json.JSONDecodeError as error:
+                raise ValueError(f"{path}: line {number}: {error}") from error
+    return rows
+
+
+def known(evidence: list[str], documents: list[Document]) -> tuple[str, ...]:
+    """Return the evidence that is a document here, each once: some ids of the data are not."""
+    there = {document.evidence_id for document in documents}
+    return tuple(dict.fromkeys(name for name in evidence if name in there))
+
+
+def load_lifebench(records: Path) -> Collection:
+    """Read ``NAME.records.jsonl[.gz]`` and the ``NAME.qa.jsonl[.gz]`` beside it.
+
+    A record's session is its day. Some ids stand at two records, variants of one: both are kept,
+    and either is the evidence.
+    """
+    documents: list[Document] = []
+    places: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
+    for row in lines(records):
+        text = row.get("text") or "\n".join(
+            f"{message['role']}: {message['content']}" for message in row.get("messages", ())
+        )
+        day, name = row["time"][:10], row["id"]
+        seen[name] += 1
+        own = name if seen[name] == 1 else f"{name}#{seen[name]}"
+        documents.append(
+            Document(own, name, text, f"[{row['time']}]", day, places[day], row["time"])
+        )
+        places[day] += 1
+    questions = tuple(
+        Question(row["id"], row["question"], row["type"], known(row["evidence"], documents))
+        for row in lines(records.with_name(records.name.replace(".records.", ".qa.")))
+    )
+    name = records.name.split(".")[0]
+    language = name.rpartition("-")[2]
+    return Collection(name, language, tuple(documents), questions)
+
+
+def load_locomo(path: Path) -> list[Collection]:
+    """Read LoCoMo's JSON: one collection a conversation, one document a turn."""
+    collections = []
+    for sample in json.loads(open_text(path)):
+        conversation = sample["conversation"]
+        documents: list[Document] = []
+        numbers = sorted(
+            int(key.removeprefix("session_"))
+            for key, value in conversation.items()
+            if key.removeprefix("session_").isdecimal() and isinstance(value, list)
+        )
+        for number in numbers:
+            time = conversation.get(f"session_{number}_date_time", "")
+            for place, turn in enumerate(conversation[f"session_{number}"]):
+                caption = turn.get("blip_caption")
+                text = turn.get("text", "") + (f" [shares {caption}]" if caption else "")
+                name = turn["dia_id"]
+                header = f"[{time}] {turn['speaker']}:"
+                documents.append(
+                    Document(name, name, text, header, f"session_{number}", place, time)
+                )
+        name = str(sample.get("sample_id", len(collections)))
+        questions = []
+        for place, row in enumerate(sample["qa"]):
+            found = LOCOMO_ID.findall(" ".join(row.get("evidence") or ()))
+            evidence = [f"D{int(session)}:{int(turn)}" for session, turn in found]
+            kind = LOCOMO_TYPES.get(row.get("category", 0), "other")
+            questions.append(
+                Question(f"{name}-{place}", row["question"], kind, known(evidence, documents))
+            )
+        collections.append(Collection(name, "en", tuple(documents), tuple(questions)))
+    return collections
+
+
+def merge(collections: list[Collection], name: str) -> Collection:
+    """Return all collections as one index, ids and sessions kept apart by their collection."""
+    documents, questions = [], []
+    for part in collections:
+        documents += [
+            replace(
+                doc,
+                id=f"{part.name}/{doc.id}",
+                evidence_id=f"{part.name}/{doc.evidence_id}",
+                session=f"{part.name}/{doc.session}",
+            )
+            for doc in part.documents
+        ]
+        questions += [
+            replace(
+                question,
+                id=f"{part.name}/{question.id}",
+                evidence=tuple(f"{part.name}/{one}" for one in question.evidence),
+            )
+            for question in part.questions
+        ]
+    languages = {part.language for part in collections}
+    language = languages.pop() if len(languages) == 1 else "mixed"
+    return Collection(name, language, tuple(documents), tuple(questions))
+
+
+def load(path: Path) -> list[Collection]:
+    """Read whatever a path holds: a LifeBench folder or records file, or LoCoMo's JSON.
+
+    Raises:
+        ValueError: It is none of them.
+    """
+    if path.is_dir():
+        found = sorted(path.glob("*.records.jsonl*"))
+        if not found:
+            raise ValueError(f"{path}: no *.records.jsonl file in this folder")
+        return [load_lifebench(records) for records in found]
+    if ".records.jsonl" in path.name:
+        return [load_lifebench(path)]
+    if path.name.removesuffix(".gz").endswith(".json"):
+        return load_locomo(path)
+    raise ValueError(f"{path}: a LifeBench *.records.jsonl or LoCoMo's *.json is needed")

@@ -1,0 +1,95 @@
+"""An open folder: the parts that every handle of it shares."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from agentmem.errors import EmbedderMismatchError
+from agentmem.index import SearchIndex
+from agentmem.models import to_ms
+from agentmem.protocols import Clock, Embedder, GivenEmbeddings
+from agentmem.store.database import Database
+
+__all__ = ["Opened", "Progress"]
+
+Progress = Callable[[int, int], None]
+
+
+class Opened:
+    """Store, index, embedder and clock of one folder."""
+
+    def __init__(
+        self,
+        path: Path,
+        embedder: Embedder | GivenEmbeddings | str | os.PathLike[str] | None,
+        clock: Clock | None,
+        durability: Literal["full", "normal"],
+        ann: str,
+        *,
+        redact: bool,
+    ) -> None:
+        from agentmem.embedding import resolve_embedder
+
+        self.embedder = resolve_embedder(embedder)
+        self.clock = clock
+        self.durability = durability
+        self.redact = redact
+        self.ann = ann
+        self.path = path
+        self.database = Database(path, durability=durability)
+        try:
+            self._agree_on_embedder()
+            self.index = SearchIndex(
+                self.database,
+                path / "index",
+                space=self.embedder.id,
+                ndim=self.embedder.ndim,
+                ann=ann,
+            )
+        except BaseException:
+            self.database.close()
+            raise
+
+    def _agree_on_embedder(self) -> None:
+        """Hold the embedder against the one whose vectors the store has; the first one is noted."""
+        given, ndim = self.embedder.id, self.embedder.ndim
+        with self.database.read() as connection:
+            stored = dict(
+                connection.execute(
+                    "SELECT key, value FROM meta WHERE key IN ('embedder_id', 'ndim')"
+                ).fetchall()
+            )
+            has_vectors = connection.execute("SELECT 1 FROM embeddings LIMIT 1").fetchone()
+        if stored.get("embedder_id") == given and stored.get("ndim") == str(ndim):
+            return
+        if stored and has_vectors:
+            raise EmbedderMismatchError(
+                f"{stored['embedder_id']} ({stored['ndim']} dimensions)",
+                f"{given} ({ndim} dimensions)",
+            )
+        self.database.write(
+            lambda transaction: transaction.connection.executemany(
+                "INSERT OR REPLACE INTO meta VALUES (?, ?)",
+                [("embedder_id", given), ("ndim", str(ndim))],
+            )
+        )
+
+    def now_ms(self) -> int:
+        """Return the present in Unix milliseconds."""
+        if self.clock is None:
+            return time.time_ns() // 1_000_000
+        return to_ms(self.clock(), argument="clock")
+
+    def check(self) -> None:
+        """Raise if the folder was closed or the handle inherited over a fork."""
+        self.database.check()
+
+    def close(self) -> None:
+        """Close the index, then the store; a second call does nothing."""
+        if not self.database.is_closed:
+            self.index.close()
+        self.database.close()

@@ -1,0 +1,318 @@
+"""Bytes, files and objects, as a stream of records.
+
+A log may be JSONL, one JSON document, either of them gzipped, or objects in memory. A line
+that can't be decoded is named in a warning and the rest is read; only a log without one
+readable record is an error.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, is_dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, Final, cast
+
+import orjson
+
+from agentmem.errors import InvalidInputError, ToolLogError
+from agentmem.toollog.formats.parts import WARNINGS_PER_LOG, Context, Record
+
+Skip = Callable[[bytes], bool]
+
+_CHUNK_BYTES: Final = 1 << 20
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_MAX_PATH_CHARS: Final = 4096
+_SHOWN_CHARS: Final = 80
+_BOM: Final = b"\xef\xbb\xbf"
+_UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
+
+
+def as_path(messages: object) -> Path | None:
+    """Return the path that the input names, None if it is the log itself.
+
+    Raises:
+        InvalidInputError: A text that is neither JSON nor an existing file or folder.
+    """
+    if isinstance(messages, os.PathLike):
+        return Path(messages)
+    if not isinstance(messages, str):
+        return None
+    text = messages.lstrip("\ufeff \t\r\n")
+    if not text or text[0] in "{[" or "\n" in text:
+        return None
+    if len(messages) <= _MAX_PATH_CHARS and "\0" not in messages:
+        try:
+            path = Path(messages)
+            if path.exists():
+                return path
+        except (OSError, ValueError):
+            pass
+    shown = messages if len(messages) <= _SHOWN_CHARS else messages[:_SHOWN_CHARS] + "…"
+    raise InvalidInputError(
+        f"messages is a text that is neither JSON nor JSONL nor an existing file: {shown!r}"
+    )
+
+
+def records(messages: object, context: Context, skip: Skip | None = None) -> Iterator[Record]:
+    """Yield the records of a log.
+
+    Args:
+        messages: Objects, a document, JSON or JSONL as bytes or text, an open file, or a path.
+        context: The reading pass; ``file`` is used in messages.
+        skip: Lines that need not be decoded.
+
+    Raises:
+        InvalidInputError: The input is none of these.
+        ToolLogError: There is input, and not one record of it can be read.
+        OSError: The file can't be opened.
+    """
+    path = as_path(messages)
+    if path is not None:
+        with path.open("rb") as file:
+            yield from _decoded(_plain_chunks(file, context), context, skip)
+        return
+    chunks = _chunks(messages, context)
+    if chunks is not None:
+        yield from _decoded(chunks, context, skip)
+    elif isinstance(messages, Mapping) or _is_model(messages):
+        yield Record(1, plain(messages))
+    elif isinstance(messages, Iterable):
+        for number, value in enumerate(messages, 1):
+            if isinstance(value, (bytes, str)):
+                yield from _line(value, context, number)
+            else:
+                yield Record(number, plain(value))
+    else:
+        raise InvalidInputError(
+            "messages must be a list of messages, a document, JSON or JSONL as bytes or text, "
+            f"an open file or a path, not {type(messages).__name__}"
+        )
+
+
+def _chunks(messages: object, context: Context) -> Iterator[bytes] | None:
+    """The bytes of a log given as text, bytes or an open file; None if it is given otherwise."""
+    if isinstance(messages, (bytes, bytearray, memoryview)):
+        data = bytes(messages)
+        packed = data.startswith(_GZIP_MAGIC)
+        return _plain_chunks(io.BytesIO(data), context) if packed else iter((data,))
+    if isinstance(messages, io.TextIOBase):
+        messages = messages.read()
+    if isinstance(messages, str):
+        return iter((messages.encode("utf-8", "surrogatepass"),))
+    if callable(getattr(messages, "read", None)):
+        return _plain_chunks(cast("BinaryIO", messages), context)
+    return None
+
+
+def _line(value: bytes | str, context: Context, number: int) -> Iterator[Record]:
+    """Yield the record of one line of JSONL; a line that is none stays as the text it is."""
+    line = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+    if line.strip():
+        decoded, problem = _decode(line, context, number)
+        yield Record(number, value if problem is not None else decoded, line)
+
+
+def _is_model(value: object) -> bool:
+    return (
+        hasattr(value, "model_dump")
+        or (is_dataclass(value) and not isinstance(value, type))
+        or (hasattr(value, "__dict__") and not isinstance(value, type) and hasattr(value, "role"))
+    )
+
+
+def plain(value: object) -> Any:
+    """Return a host's message object as plain data; other values as they are."""
+    if isinstance(value, (dict, list, str, int, float, type(None))):
+        return value
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    dump = getattr(value, "model_dump", None)
+    try:
+        if callable(dump):
+            return dump()
+        if is_dataclass(value) and not isinstance(value, type):
+            return asdict(value)
+        return dict(vars(value))
+    except Exception as error:  # a host's object may fail in any way
+        raise InvalidInputError(
+            f"a message of type {type(value).__name__} can't be read as a mapping: {error}"
+        ) from error
+
+
+def _plain_chunks(file: BinaryIO, context: Context) -> Iterator[bytes]:
+    """Yield a file's bytes, decompressed if it is gzip; what precedes damage is kept."""
+    chunk = file.read(_CHUNK_BYTES)
+    if not chunk.startswith(_GZIP_MAGIC):
+        while chunk:
+            yield chunk
+            chunk = file.read(_CHUNK_BYTES)
+        return
+    if file.seekable():
+        file.seek(-len(chunk), io.SEEK_CUR)
+    else:
+        file = io.BytesIO(chunk + file.read())
+    stream = gzip.GzipFile(fileobj=file)
+    while True:
+        try:
+            chunk = stream.read1(_CHUNK_BYTES)
+        except (EOFError, OSError, zlib.error) as error:
+            context.warn(f"the compressed data is damaged, what precedes it is read: {error}")
+            return
+        if not chunk:
+            return
+        yield chunk
+
+
+def _decoded(chunks: Iterator[bytes], context: Context, skip: Skip | None) -> Iterator[Record]:
+    """Yield the records of JSONL or of one document, whichever the bytes are."""
+    pieces = []
+    for chunk in chunks:
+        pieces.append(chunk)
+        if b"\n" in chunk.lstrip():
+            break
+    start = b"".join(pieces).removeprefix(_BOM)
+    if start.startswith(_UTF16_BOMS):
+        text = (start + b"".join(chunks)).decode("utf-16", "replace")
+        start, chunks = text.encode("utf-8", "replace"), iter(())
+    head = start.lstrip()
+    if not head:
+        return
+    number = 1 + start.count(b"\n", 0, len(start) - len(head))
+    first, newline, after = head.partition(b"\n")
+    value, problem = _decode(first, context, number)
+    if problem is None:
+        yield Record(number, value, first)
+        if newline:
+            rest = chain((after,), chunks)
+            yield from _lines(rest, context, skip, first=number + 1, readable=True)
+        return
+    # The first line alone is no JSON: one document over many lines, or a damaged line.
+    data = head + b"".join(chunks)
+    if newline:
+        value, problem = _decode(data, context, number)
+        if problem is None:
+            yield Record(number, value, data)
+            return
+    if data.startswith(b"[") and not _is_json(data.split(b"\n", 2)[1:2]):
+        yield from _torn_array(data, context, problem)
+        return
+    yield from _lines(iter((data,)), context, skip, first=number)
+
+
+def _is_json(lines: list[bytes]) -> bool:
+    return bool(lines) and _decode(lines[0], Context(quiet=True), None)[1] is None
+
+
+def _split(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines; one line may be longer than any chunk."""
+    pieces: list[bytes] = []
+    for chunk in chunks:
+        lines = chunk.split(b"\n")
+        if len(lines) == 1:
+            pieces.append(chunk)
+            continue
+        pieces.append(lines[0])
+        yield b"".join(pieces)
+        yield from lines[1:-1]
+        pieces = [lines[-1]]
+    yield b"".join(pieces)
+
+
+def _lines(
+    chunks: Iterable[bytes],
+    context: Context,
+    skip: Skip | None,
+    *,
+    first: int,
+    readable: bool = False,
+) -> Iterator[Record]:
+    """Yield the records of JSONL; a line that is no JSON is named in a warning.
+
+    Until one line is readable the warnings wait: a log without any is an error instead.
+    """
+    bad: list[tuple[str, int]] = []
+    loads = orjson.loads
+    for number, line in enumerate(_split(chunks), first):
+        if not line or (skip is not None and skip(line)):
+            continue
+        try:
+            value = loads(line)
+        except orjson.JSONDecodeError:
+            value, problem = _decode(line, context, number)
+            if problem is not None:
+                if line.strip() and len(bad) <= WARNINGS_PER_LOG:
+                    bad.append((problem, number))
+                if readable:
+                    _tell(bad, context)
+                continue
+        if not readable:
+            readable = True
+            _tell(bad, context)
+        yield Record(number, value, line)
+    if bad:
+        problem, place = bad[0]
+        message = f"no line of the log can be read; it is not JSON: {problem}"
+        raise ToolLogError(message, file=context.file, line=place)
+
+
+def _tell(bad: list[tuple[str, int]], context: Context) -> None:
+    """Warn about the lines that can't be read, and forget them."""
+    for problem, number in bad:
+        context.warn(f"the line is not JSON and is left out: {problem}", number)
+    bad.clear()
+
+
+def _decode(data: bytes, context: Context, line: int | None) -> tuple[Any, str | None]:
+    """Decode JSON; return the value, and what is wrong with it or None.
+
+    The fast decoder refuses lone surrogates, NaN, control characters, bytes that are not UTF-8
+    and deep nesting; the standard one decides about these.
+    """
+    try:
+        return orjson.loads(data), None
+    except orjson.JSONDecodeError:
+        pass
+    replaced = False
+    try:
+        text = data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        text = data.decode("utf-8", "replace")
+        replaced = True
+    try:
+        value = json.loads(text, strict=False)
+    except RecursionError:
+        return None, "it is nested too deeply"
+    except ValueError as error:
+        return None, str(error)
+    if replaced:
+        context.warn("bytes that are not UTF-8 are read as U+FFFD", line)
+    return value, None
+
+
+def _torn_array(data: bytes, context: Context, problem: str | None) -> Iterator[Record]:
+    """Yield the whole elements of an array that breaks off or is damaged further on."""
+    text = data.decode("utf-8", "replace")
+    decoder = json.JSONDecoder(strict=False)
+    position = text.index("[") + 1
+    number = 0
+    while True:
+        while position < len(text) and text[position] in " \t\r\n,":
+            position += 1
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            break
+        number += 1
+        yield Record(number, value)
+    line = text.count("\n", 0, position) + 1
+    if number == 0:
+        raise ToolLogError(f"the document is not JSON: {problem}", file=context.file, line=line)
+    context.warn(f"the array is damaged after element {number}, the rest is left out", line)
