@@ -156,14 +156,26 @@ pub(crate) struct Current {
     pub(crate) is_all: bool,
 }
 
+/// What [`Current`] is made of: a row's tier, whether it is current, whether its validity has an end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    pub(crate) tier: u8,
+    pub(crate) is_current: bool,
+    pub(crate) has_end: bool,
+}
+
 impl Current {
-    pub(crate) fn of(rows: u32, tiers: u32, fixed: impl Fn(u32) -> Fixed) -> Self {
+    pub(crate) fn of(rows: u32, tiers: u32, standing: impl Fn(u32) -> Standing) -> Self {
         let mut bits = Bitset::new(rows as usize);
         let mut ending = Vec::new();
         for row in 0..rows {
-            let fixed = fixed(row);
-            if fixed.is_current && tiers >> fixed.tier & 1 == 1 {
-                if fixed.valid_to_ms.is_some() {
+            let Standing {
+                tier,
+                is_current,
+                has_end,
+            } = standing(row);
+            if is_current && tiers >> tier & 1 == 1 {
+                if has_end {
                     ending.push(row);
                 } else {
                     bits.insert(row);

@@ -14,7 +14,9 @@ use crate::bm25::{Norms, length_byte, with_scores};
 use crate::error::{Error, Result};
 use crate::label;
 use crate::row::{Fixed, Row};
-use crate::source::{Current, RowSet, Selection, Source, TermPlace, Verdict, with_analyzer};
+use crate::source::{
+    Current, RowSet, Selection, Source, Standing, TermPlace, Verdict, with_analyzer,
+};
 
 /// Terms of one row: id and frequency.
 type Terms = Box<[(u32, u32)]>;
@@ -155,6 +157,8 @@ pub struct Tail {
     rows: Vec<Row>,
     seqs: Vec<u64>,
     keys: Vec<u64>,
+    /// Apart from the rows, because every search reads all of them.
+    standings: Vec<Standing>,
     lengths: Vec<u32>,
     length_bytes: Vec<u8>,
     by_key: FxHashMap<u64, u32>,
@@ -177,6 +181,7 @@ impl Tail {
             rows: Vec::new(),
             seqs: Vec::new(),
             keys: Vec::new(),
+            standings: Vec::new(),
             lengths: Vec::new(),
             length_bytes: Vec::new(),
             by_key: FxHashMap::default(),
@@ -229,6 +234,11 @@ impl Tail {
                     }
                 }
             }
+            self.standings.push(Standing {
+                tier: prepared.row.tier,
+                is_current: prepared.row.is_current,
+                has_end: prepared.row.valid_to_ms.is_some(),
+            });
             self.keys.push(prepared.row.key);
             self.by_key.insert(prepared.row.key, row);
             self.lengths.push(prepared.length);
@@ -344,7 +354,14 @@ impl Source for Tail {
     }
 
     fn current(&self, tiers: u32) -> Arc<Current> {
-        Arc::new(Current::of(self.rows(), tiers, |row| self.fixed(row)))
+        let none = Standing {
+            tier: 0,
+            is_current: false,
+            has_end: false,
+        };
+        Arc::new(Current::of(self.rows(), tiers, |row| {
+            self.standings.get(row as usize).copied().unwrap_or(none)
+        }))
     }
 
     fn lookup(&self, term: &str) -> Result<Option<(TermPlace, u32)>> {

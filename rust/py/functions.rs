@@ -27,8 +27,13 @@ fn text_of(string: &Bound<'_, PyString>) -> PyResult<String> {
     }
     let encoded = string.call_method1("encode", ("utf-32-le", "surrogatepass"))?;
     let encoded = encoded.cast_into::<PyBytes>()?;
-    let units = encoded.as_bytes().chunks_exact(4).map(|unit| u32::from_le_bytes([unit[0], unit[1], unit[2], unit[3]]));
-    Ok(units.map(|unit| char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
+    let units = encoded
+        .as_bytes()
+        .chunks_exact(4)
+        .map(|unit| u32::from_le_bytes([unit[0], unit[1], unit[2], unit[3]]));
+    Ok(units
+        .map(|unit| char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER))
+        .collect())
 }
 
 fn texts_of(strings: &[Bound<'_, PyString>]) -> PyResult<Vec<String>> {
@@ -36,7 +41,11 @@ fn texts_of(strings: &[Bound<'_, PyString>]) -> PyResult<Vec<String>> {
 }
 
 fn detach_if_long<T: Send>(py: Python<'_>, bytes: usize, work: impl FnOnce() -> T + Send) -> T {
-    if bytes > DETACHED_BYTES { py.detach(work) } else { work() }
+    if bytes > DETACHED_BYTES {
+        py.detach(work)
+    } else {
+        work()
+    }
 }
 
 fn total(texts: &[String]) -> usize {
@@ -60,14 +69,19 @@ fn ids_of(ranking: &Bound<'_, PyAny>, list: usize) -> PyResult<Vec<u64>> {
 }
 
 fn checked_weights(weights: Option<Vec<f64>>, lists: usize) -> Result<Option<Vec<f64>>> {
-    let Some(weights) = weights else { return Ok(None) };
+    let Some(weights) = weights else {
+        return Ok(None);
+    };
     if weights.len() != lists {
         return Err(Error::InvalidInput(format!(
             "weights has {} numbers for {lists} rankings; give one a ranking",
             weights.len()
         )));
     }
-    if let Some(at) = weights.iter().position(|weight| !weight.is_finite() || *weight < 0.0) {
+    if let Some(at) = weights
+        .iter()
+        .position(|weight| !weight.is_finite() || *weight < 0.0)
+    {
         return Err(Error::InvalidInput(format!(
             "weights[{at}] is {}; weights are finite and not negative",
             weights[at]
@@ -87,11 +101,22 @@ fn fuse(
     let k = match k {
         None => rrf::K,
         Some(given) => {
-            let number = if given.is_instance_of::<pyo3::types::PyBool>() { None } else { given.extract::<f64>().ok() };
-            number.filter(|k| k.is_finite() && *k > 0.0).ok_or_else(|| {
-                let given = given.repr().map(|repr| repr.to_string()).unwrap_or_default();
-                Error::InvalidInput(format!("k is {given}; it must be a finite number above 0 (60 is usual)"))
-            })?
+            let number = if given.is_instance_of::<pyo3::types::PyBool>() {
+                None
+            } else {
+                given.extract::<f64>().ok()
+            };
+            number
+                .filter(|k| k.is_finite() && *k > 0.0)
+                .ok_or_else(|| {
+                    let given = given
+                        .repr()
+                        .map(|repr| repr.to_string())
+                        .unwrap_or_default();
+                    Error::InvalidInput(format!(
+                        "k is {given}; it must be a finite number above 0 (60 is usual)"
+                    ))
+                })?
         }
     };
     let mut lists = Vec::new();
@@ -110,7 +135,9 @@ fn analyze(py: Python<'_>, text: &Bound<'_, PyString>) -> PyResult<Vec<String>> 
     let text = text_of(text)?;
     Ok(detach_if_long(py, text.len(), || {
         let mut terms = Vec::new();
-        ANALYZER.with_borrow_mut(|analyzer| analyzer.document(&text, |term| terms.push(term.to_owned())));
+        ANALYZER.with_borrow_mut(|analyzer| {
+            analyzer.document(&text, |term| terms.push(term.to_owned()))
+        });
         terms
     }))
 }
@@ -120,7 +147,9 @@ fn analyze(py: Python<'_>, text: &Bound<'_, PyString>) -> PyResult<Vec<String>> 
 #[pyo3(signature = (text, /))]
 fn analyze_query(py: Python<'_>, text: &Bound<'_, PyString>) -> PyResult<Vec<String>> {
     let text = text_of(text)?;
-    Ok(detach_if_long(py, text.len(), || ANALYZER.with_borrow_mut(|analyzer| analyzer.query(&text))))
+    Ok(detach_if_long(py, text.len(), || {
+        ANALYZER.with_borrow_mut(|analyzer| analyzer.query(&text))
+    }))
 }
 
 /// The form in which texts are compared for duplicates.
@@ -134,10 +163,18 @@ fn fold_text(py: Python<'_>, text: &Bound<'_, PyString>) -> PyResult<String> {
 /// A digest of each text's folded form.
 #[pyfunction]
 #[pyo3(signature = (texts, /))]
-fn digests<'py>(py: Python<'py>, texts: Vec<Bound<'py, PyString>>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+fn digests<'py>(
+    py: Python<'py>,
+    texts: Vec<Bound<'py, PyString>>,
+) -> PyResult<Vec<Bound<'py, PyBytes>>> {
     let owned = texts_of(&texts)?;
-    let digests: Vec<u128> = detach_if_long(py, total(&owned), || owned.iter().map(|text| text::digest(text)).collect());
-    Ok(digests.iter().map(|digest| PyBytes::new(py, &digest.to_be_bytes())).collect())
+    let digests: Vec<u128> = detach_if_long(py, total(&owned), || {
+        owned.iter().map(|text| text::digest(text)).collect()
+    });
+    Ok(digests
+        .iter()
+        .map(|digest| PyBytes::new(py, &digest.to_be_bytes()))
+        .collect())
 }
 
 /// Byte spans as character spans: one pass, since spans ascend.
@@ -148,7 +185,10 @@ fn in_characters(text: &str, spans: &[Redaction]) -> Vec<Span> {
         at = offset;
         characters
     };
-    spans.iter().map(|span| (count_to(span.start), count_to(span.end), span.kind)).collect()
+    spans
+        .iter()
+        .map(|span| (count_to(span.start), count_to(span.end), span.kind))
+        .collect()
 }
 
 /// What `redact` changes in a Python string; the text outside the spans is the string's own, surrogates included.
@@ -156,22 +196,31 @@ fn redacted<'py>(string: &Bound<'py, PyString>, spans: &[Span]) -> PyResult<Boun
     let py = string.py();
     let mut from = 0;
     let mut parts = Vec::with_capacity(2 * spans.len() + 1);
-    let slice = |from: usize, to: usize| string.get_item(pyo3::types::PySlice::new(py, from as isize, to as isize, 1));
+    let slice = |from: usize, to: usize| {
+        string.get_item(pyo3::types::PySlice::new(py, from as isize, to as isize, 1))
+    };
     for &(start, end, kind) in spans {
         parts.push(slice(from, start)?);
         parts.push(PyString::new(py, &format!("[redacted:{kind}]")).into_any());
         from = end;
     }
     parts.push(slice(from, string.len()?)?);
-    Ok(PyString::new(py, "").call_method1("join", (parts,))?.cast_into::<PyString>()?)
+    Ok(PyString::new(py, "")
+        .call_method1("join", (parts,))?
+        .cast_into::<PyString>()?)
 }
 
 /// Replaces the secrets in a text.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
-fn redact<'py>(py: Python<'py>, text: &Bound<'py, PyString>) -> PyResult<(Bound<'py, PyString>, Vec<Span>)> {
+fn redact<'py>(
+    py: Python<'py>,
+    text: &Bound<'py, PyString>,
+) -> PyResult<(Bound<'py, PyString>, Vec<Span>)> {
     let owned = text_of(text)?;
-    let spans = detach_if_long(py, owned.len(), || in_characters(&owned, &secrets::find(&owned)));
+    let spans = detach_if_long(py, owned.len(), || {
+        in_characters(&owned, &secrets::find(&owned))
+    });
     if spans.is_empty() {
         return Ok((text.clone(), spans));
     }
@@ -192,7 +241,10 @@ fn redact_many<'py>(
             .filter(|(_, spans)| !spans.is_empty())
             .collect()
     });
-    changed.into_iter().map(|(index, spans)| Ok((index, redacted(&texts[index], &spans)?, spans))).collect()
+    changed
+        .into_iter()
+        .map(|(index, spans)| Ok((index, redacted(&texts[index], &spans)?, spans)))
+        .collect()
 }
 
 /// Adds the functions, `TEXT_VERSION` and `MAX_QUERY_TERMS` to the module.
@@ -205,6 +257,9 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(redact, module)?)?;
     module.add_function(wrap_pyfunction!(redact_many, module)?)?;
     module.add("TEXT_VERSION", PyInt::new(module.py(), text::VERSION))?;
-    module.add("MAX_QUERY_TERMS", PyInt::new(module.py(), text::MAX_QUERY_TERMS))?;
+    module.add(
+        "MAX_QUERY_TERMS",
+        PyInt::new(module.py(), text::MAX_QUERY_TERMS),
+    )?;
     Ok(())
 }

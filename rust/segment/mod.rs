@@ -188,7 +188,9 @@ impl Source for Segment {
         if let Some((_, current)) = self.current.read().iter().find(|(of, _)| *of == tiers) {
             return Arc::clone(current);
         }
-        let made = Arc::new(Current::of(self.rows(), tiers, |row| self.rows.fixed(row)));
+        let made = Arc::new(Current::of(self.rows(), tiers, |row| {
+            self.rows.standing(row)
+        }));
         let mut held = self.current.write();
         if held.len() >= MOST_TIER_SETS {
             held.clear();

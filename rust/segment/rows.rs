@@ -11,6 +11,7 @@ use memmap2::Mmap;
 use crate::error::Result;
 use crate::files::{corrupt, create, map};
 use crate::row::{Fixed, Row};
+use crate::source::Standing;
 
 pub(crate) const NAME: &str = "rows";
 const MAGIC: u64 = u64::from_le_bytes(*b"amemrows");
@@ -292,6 +293,14 @@ impl Rows {
             valid_to_ms: self.optional(VALID_TO, row),
             priority: self.value(PRIORITY, row),
             trust: self.value(TRUST, row),
+        }
+    }
+
+    pub(crate) fn standing(&self, row: u32) -> Standing {
+        Standing {
+            tier: self.byte(1, row),
+            is_current: self.byte(2, row) == 1,
+            has_end: self.optional(VALID_TO, row).is_some(),
         }
     }
 

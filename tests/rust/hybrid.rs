@@ -696,3 +696,76 @@ fn ties_go_to_the_smaller_key() {
     );
     assert!(hits.iter().all(|hit| hit.cosine.unwrap() > 0.999));
 }
+
+/// Long posting lists are not always read to their end; the ranking is the same as if they were.
+#[test]
+fn frequent_terms_rank_alike() {
+    let word = |rank: u64| format!("zq{}", letters(rank));
+    let text = |seed: u64| {
+        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        (0..14)
+            .map(|_| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                // Ranks fall off as in Zipf's law.
+                let uniform = (state >> 33) as f64 / (1_u64 << 31) as f64;
+                word((2_000_f64.powf(uniform) - 1.0) as u64)
+            })
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let tail = Index::private(NDIM, Mode::Exact).unwrap();
+    let folded = Index::private(NDIM, Mode::Exact).unwrap();
+    let rows: Vec<_> = (0..4_000)
+        .map(|key| {
+            let is_current = key % 5 != 0;
+            let row = Row {
+                key,
+                text: text(key),
+                is_current,
+                ..Row::default()
+            };
+            (row, Vec::new())
+        })
+        .collect();
+    tail.apply(rows.clone(), &[], 0).unwrap();
+    for half in rows.chunks(3_000) {
+        folded.apply(half.to_vec(), &[], 0).unwrap();
+        folded.fold(1).unwrap();
+    }
+    for index in [&tail, &folded] {
+        assert_eq!(
+            index
+                .remove(&(0..4_000).step_by(9).collect::<Vec<_>>())
+                .unwrap(),
+            445
+        );
+    }
+    let filter = everything();
+    for seed in 10_000..10_080 {
+        for depth in [5, 50] {
+            let text = text(seed);
+            let request = Request {
+                k: depth,
+                depth,
+                ..request(&text, None, &filter)
+            };
+            let expected = tail.search(&request).unwrap();
+            assert_eq!(expected.len(), depth);
+            assert_eq!(folded.search(&request).unwrap(), expected, "{text}");
+        }
+    }
+}
+
+/// A number in letters: the analyzer parts letters from digits.
+fn letters(mut number: u64) -> String {
+    let mut out = String::new();
+    loop {
+        out.push(char::from(b'a' + (number % 26) as u8));
+        number /= 26;
+        if number == 0 {
+            return out;
+        }
+    }
+}
