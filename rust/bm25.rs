@@ -76,6 +76,9 @@ impl Norms {
     }
 }
 
+/// Scores that are looked at together.
+const BLOCK: usize = 128;
+
 /// Dense scores of one part's rows; all zero between uses.
 #[derive(Default)]
 pub struct Scores(Vec<f32>);
@@ -118,21 +121,13 @@ impl Scores {
     #[must_use]
     pub fn at_least(&self, least: f32, allow: impl Fn(u32) -> bool) -> (Vec<u32>, Vec<f32>) {
         let (mut rows, mut sums) = (Vec::new(), Vec::new());
-        for (block, scores) in self.0.chunks(64).enumerate() {
-            let best = scores.iter().fold(
-                0.0_f32,
-                |best, &score| if score > best { score } else { best },
-            );
-            if best > 0.0 && best >= least {
-                for (place, &score) in scores.iter().enumerate() {
-                    let row = (block * 64 + place) as u32;
-                    if score > 0.0 && score >= least && allow(row) {
-                        rows.push(row);
-                        sums.push(score);
-                    }
-                }
+        self.visit(least, |row, score, least| {
+            if allow(row) {
+                rows.push(row);
+                sums.push(score);
             }
-        }
+            least
+        });
         (rows, sums)
     }
 
@@ -140,21 +135,36 @@ impl Scores {
     #[must_use]
     pub fn top(&self, depth: usize, keys: &[u64], allow: impl Fn(u32) -> bool) -> Vec<Scored> {
         let mut top = Top::new(depth, keys);
-        for (block, scores) in self.0.chunks(64).enumerate() {
-            let best = scores.iter().fold(
-                0.0_f32,
-                |best, &score| if score > best { score } else { best },
-            );
-            if best > 0.0 && best >= top.threshold {
-                for (place, &score) in scores.iter().enumerate() {
-                    let row = (block * 64 + place) as u32;
-                    if score > 0.0 && score >= top.threshold && allow(row) {
-                        top.push(Scored { row, score });
-                    }
+        self.visit(top.threshold, |row, score, _| {
+            if allow(row) {
+                top.push(Scored { row, score });
+            }
+            top.threshold
+        });
+        top.finish()
+    }
+
+    /// Calls `take` with each row whose score is positive and at least `least`; it gives the next `least`.
+    fn visit(&self, mut least: f32, mut take: impl FnMut(u32, f32, f32) -> f32) {
+        least = least.max(f32::MIN_POSITIVE);
+        for (block, scores) in self.0.chunks(BLOCK).enumerate() {
+            // In lanes, so that it becomes vector instructions.
+            let mut most = [0.0_f32; 16];
+            let (runs, rest) = scores.as_chunks::<16>();
+            for run in runs {
+                for (most, &score) in most.iter_mut().zip(run) {
+                    *most = if score > *most { score } else { *most };
+                }
+            }
+            if rest.is_empty() && most.iter().all(|&most| most < least) {
+                continue;
+            }
+            for (place, &score) in scores.iter().enumerate() {
+                if score >= least {
+                    least = take((block * BLOCK + place) as u32, score, least);
                 }
             }
         }
-        top.finish()
     }
 }
 

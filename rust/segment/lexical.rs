@@ -26,8 +26,8 @@ const TERMS: &str = "terms";
 const SEEK_SHARE: usize = 16;
 /// Looking up what remains is worth a try where its postings are more than this share of the rows.
 const PENDING_SHARE: usize = 4;
-/// Tries of that, each a pass over the sums.
-const MOST_TRIES: usize = 2;
+/// Looking up costs a pass over the sums first; it is tried once, where what was summed outweighs what remains so much.
+const PROMISING: f32 = 4.0;
 
 fn engine(error: impl std::fmt::Display) -> Error {
     Error::Engine(error.to_string())
@@ -288,16 +288,17 @@ impl Ranked<'_> {
     /// and Flood 1995); they are then looked up for the rows that may still be. The result is that of all sums.
     fn many(&self, terms: &[(&TermInfo, f32)], allow: impl Fn(u32) -> bool) -> Result<Vec<Scored>> {
         with_scores(self.keys.len(), |scores| {
-            let (mut summed, mut tries) = (0_usize, 0);
+            let (mut summed, mut has_tried) = (0_usize, false);
             let mut above = 0.0_f32;
             for (number, (info, weight)) in terms.iter().enumerate() {
                 let rest = terms.get(number..).unwrap_or_default();
                 let pending: usize = rest.iter().map(|(info, _)| info.doc_freq as usize).sum();
                 // A part is below its weight; the factor covers the rounding of the sums.
                 let reach = rest.iter().map(|(_, weight)| weight).sum::<f32>() * 1.000_1;
-                let is_promising = above > 2.0 * reach && pending > self.keys.len() / PENDING_SHARE;
-                if is_promising && summed >= self.depth && tries < MOST_TRIES {
-                    tries += 1;
+                let is_promising =
+                    above > PROMISING * reach && pending > self.keys.len() / PENDING_SHARE;
+                if is_promising && summed >= self.depth && !has_tried {
+                    has_tried = true;
                     let best = scores.top(self.depth, self.keys, &allow);
                     if let Some(last) = best.get(self.depth - 1)
                         && last.score > reach
