@@ -24,6 +24,8 @@ from benches.passages import passages, questions
 from benches.peers import DEPTH, PEERS, FtsAndVec, MissionCode
 from tests.reference import check_hits, fuse, rank
 
+from agentmem.tiers.recall import RRF_K
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -41,7 +43,8 @@ def assert_right(engines: Engines, engine: Any, n: int, ndim: int) -> None:
     for query in range(CHECKED):
         hits = engine.search(corpus.queries[query], corpus.query_vectors[query], K)
         assert [hit.text for hit in hits] == [corpus.texts[row] for row in engine.rows(hits)]
-        check_hits(engine.ranked(hits), engines.signals(n, ndim, query), k=K, depth=DEPTH)
+        signals = engines.signals(n, ndim, query)
+        check_hits(engine.ranked(hits), signals, k=K, depth=DEPTH, rrf_k=int(RRF_K))
 
 
 def search_of(engines: Engines, engine: Any, n: int, ndim: int) -> Callable[[int], object]:
@@ -148,7 +151,8 @@ def test_recall_at_100_000_finds_what_an_exact_search_finds(engines: Engines, ou
     for query in range(count):
         hits = engine.search(corpus.queries[query], corpus.query_vectors[query], K)
         orders = [rank(signal, DEPTH) for signal in engines.signals(n, ndim, query)]
-        shared += len(set(engine.rows(hits)) & {row for row, _ in fuse(orders)[:K]})
+        right = {row for row, _ in fuse(orders, k=int(RRF_K))[:K]}
+        shared += len(set(engine.rows(hits)) & right)
     assert shared / (K * count) >= 0.97
 
 

@@ -1,7 +1,7 @@
 //! Secrets that are known by what surrounds them, other than `key = value`.
 
 use super::Redaction;
-use super::assignment::{is_placeholder, is_wordy};
+use super::judge::{is_placeholder, is_wordy};
 use super::rules::begins_word;
 
 /// Furthest that a host is looked for after `://`.

@@ -11,13 +11,14 @@
 
 mod assignment;
 mod context;
+mod judge;
 mod rules;
 
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 
-use self::assignment::Strength;
+use self::judge::Strength;
 use self::rules::{RULES, Rule};
 
 /// A secret's place in the text it was found in, as byte offsets.

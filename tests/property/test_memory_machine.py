@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.strategies import SCOPES, WORDS, texts, unit_vector
 
 from agentmem import GivenEmbeddings, Memory
-from tests.strategies import SCOPES, WORDS, texts, unit_vector
 
 NDIM = 8
 SPACE = GivenEmbeddings(id="machine", ndim=NDIM)
@@ -107,9 +107,7 @@ class MemoryMachine(RuleBasedStateMachine):
     )  # fmt: skip
     def recall(self, handle, scope, word, seed):
         query = unit_vector(seed, NDIM)
-        hits = (self.one if handle else self.two).scoped(scope).recall(
-            word, k=200, embedding=query
-        )
+        hits = (self.one if handle else self.two).scoped(scope).recall(word, k=200, embedding=query)
         visible = {
             id: fact
             for id, fact in self.facts.items()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 
-from agentmem import GivenEmbeddings, Memory
 from tests.strategies import unit_vector
+
+from agentmem import GivenEmbeddings, Memory
 
 NDIM = 8
 READS = 10_000

@@ -1,5 +1,6 @@
 """What the recovery tests share."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -33,3 +34,16 @@ def cut_shim(tmp_path_factory):
     ]
     subprocess.run(command, check=True)
     return target
+
+
+@pytest.fixture
+def scratch(tmp_path):
+    """A folder in memory where there is one, for tests that need many syncs but no real disk."""
+    shared = Path("/dev/shm")
+    if not os.access(shared, os.W_OK):
+        yield tmp_path
+        return
+    folder = shared / f"agentmem-{os.getpid()}-{tmp_path.name}"
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder)

@@ -103,7 +103,10 @@ def test_a_step_that_fails_or_breaks_a_reference_is_rolled_back(tmp_path, monkey
     use(monkeypatch, NOTES, Migration(3, "failing", failing))
     with pytest.raises(RuntimeError):
         Database(tmp_path / "store")
-    broken = "CREATE TABLE part (note INTEGER REFERENCES note (id)) STRICT; INSERT INTO part VALUES (999999)"
+    broken = (
+        "CREATE TABLE part (note INTEGER REFERENCES note (id)) STRICT;"
+        "INSERT INTO part VALUES (999999)"
+    )
     use(monkeypatch, NOTES, Migration(3, "broken", broken))
     with pytest.raises(StoreError, match="break a foreign key"):
         Database(tmp_path / "store")
@@ -114,7 +117,7 @@ def test_a_step_that_fails_or_breaks_a_reference_is_rolled_back(tmp_path, monkey
         assert database.write(lambda t: t.change("add", 1, 1)) == 1
 
 
-def test_killed_at_every_write_it_resumes(tmp_path, monkeypatch, cut_shim):
+def test_killed_at_every_write_it_resumes(scratch, monkeypatch, cut_shim):
     """The process is killed before each of its writes in turn, until one run comes through."""
     code = f"""
 import sys
@@ -129,8 +132,8 @@ migrations.MIGRATIONS = (migrations.MIGRATIONS[0], steps.NOTES, steps.SIZES, ste
 Database(Path(sys.argv[1])).close()
 """
     kills = 0
-    for at in range(0, 400, 3):
-        root = tmp_path / f"root{at}"
+    for at in range(0, 400, 2):
+        root = scratch / f"root{at}"
         root.mkdir()
         before, epoch = old_store(root / "store", monkeypatch, rows=60)
         environment = os.environ | {

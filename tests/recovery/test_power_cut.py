@@ -9,25 +9,11 @@ import random
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from recovery_model import acknowledged, check, start
 
 SECTOR = 512
-
-
-@pytest.fixture
-def scratch(tmp_path):
-    """Memory-backed where there is one: the model needs no real disk, and syncs are fast there."""
-    shared = Path("/dev/shm")
-    if not os.access(shared, os.W_OK):
-        yield tmp_path
-        return
-    folder = shared / f"agentmem-{os.getpid()}-{tmp_path.name}"
-    folder.mkdir()
-    yield folder
-    shutil.rmtree(folder)
 
 
 def tear(kept, current, rng):
@@ -115,7 +101,8 @@ print(len(log.read_text().splitlines()))
 log.unlink()
 for _ in range(4000):
     database.write(add)
-print(len(log.read_text().splitlines()), database._checkpointer.runs, os.path.getsize(str(database.path) + "-wal"))
+wal_bytes = os.path.getsize(str(database.path) + "-wal")
+print(len(log.read_text().splitlines()), database._checkpointer.runs, wal_bytes)
 """
     environment = os.environ | {
         "LD_PRELOAD": str(cut_shim),
@@ -134,7 +121,8 @@ print(len(log.read_text().splitlines()), database._checkpointer.runs, os.path.ge
     few, many = child.stdout.splitlines()
     syncs, runs, wal_bytes = map(int, many.split())
     print(
-        f"50 commits: {few} syncs; 4,000 commits: {syncs} syncs, {runs} checkpoints, WAL {wal_bytes:,} bytes"
+        f"50 commits: {few} syncs; 4,000 commits: {syncs} syncs, "
+        f"{runs} checkpoints, WAL {wal_bytes:,} bytes"
     )
     assert int(few) == 50
     assert runs >= 2

@@ -47,7 +47,7 @@ from agentmem.store import Database
 database = Database(Path({str(folder)!r}))
 print("open", flush=True)
 for line in sys.stdin:
-    print(database.write(lambda t: t.change("add", 1, int(line))), flush=True)
+    print(database.write(lambda t: t.change("add", 1, int(line))), flush=True)  # noqa: T201
 """
     with Database(folder) as database:
         child = subprocess.Popen(
@@ -146,7 +146,7 @@ def test_fifty_forks_under_load_never_hang_and_leave_the_parent_alone(tmp_path):
                     acknowledged_seqs.append(database.write(lambda t: t.change("add", 1, 1)))
                     with database.read() as connection:
                         connection.execute("SELECT count(*) FROM changes").fetchall()
-                except BaseException as error:
+                except Exception as error:
                     failures.append(error)
                     return
 
@@ -252,7 +252,7 @@ def test_a_forked_childs_exit_keeps_the_parents_lock(tmp_path):
             if child == 0:
                 os._exit(0)
             os.waitpid(child, 0)
-            with open(database.folder / "LOCK.write") as lock, pytest.raises(BlockingIOError):
+            with (database.folder / "LOCK.write").open() as lock, pytest.raises(BlockingIOError):
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             probe = (
                 "import apsw,sys; c = apsw.Connection(sys.argv[1]); c.execute('BEGIN IMMEDIATE')"

@@ -5,9 +5,12 @@ import random
 import sqlite3
 import threading
 import warnings
+from functools import partial
 
 import apsw
 import pytest
+from recovery_model import acknowledged as acknowledged_rows
+from recovery_model import check, start
 
 from agentmem.errors import StoreError
 from agentmem.store import Database, StoreWarning
@@ -27,6 +30,10 @@ def foreign_visit(path):
     connection = sqlite3.connect(path)
     connection.execute("SELECT count(*) FROM changes").fetchall()
     connection.close()
+
+
+def log_one(transaction, row):
+    return transaction.change("add", 1, row)
 
 
 def committed(path):
@@ -90,11 +97,13 @@ def test_clean_writes_raise_no_alarm(tmp_path):
 @pytest.mark.usefixtures("guard_alone")
 def test_it_warns_once_and_even_a_strict_filter_fails_no_write(tmp_path):
     with Database(tmp_path / "store") as database:
-        with pytest.warns(StoreWarning, match="another SQLite library") as caught:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             for number in range(3):
                 foreign_visit(database.path)
-                database.write(lambda t, number=number: t.change("add", 1, number))
-        assert len(caught) == 1
+                database.write(partial(log_one, row=number))
+        assert [warning.category for warning in caught] == [StoreWarning]
+        assert "another SQLite library" in str(caught[0].message)
     with warnings.catch_warnings(), Database(tmp_path / "other") as database:
         warnings.simplefilter("error")
         foreign_visit(database.path)
@@ -165,11 +174,10 @@ def test_threads_that_read_and_write_survive_many_visits(tmp_path):
 
         def write(base):
             try:
-                for number in range(60):
-                    acknowledged.append(
-                        (database.write(lambda t: t.change("add", 1, base + number)), base + number)  # noqa: B023
-                    )
-            except BaseException as error:
+                for row in range(base, base + 60):
+                    seq = database.write(partial(log_one, row=row))
+                    acknowledged.append((seq, row))
+            except Exception as error:
                 failures.append(error)
 
         def read():
@@ -201,6 +209,27 @@ def test_threads_that_read_and_write_survive_many_visits(tmp_path):
         assert len(acknowledged) == 180
         assert database.integrity() == []
     assert committed(database.path) == dict(acknowledged)
+
+
+def test_visits_here_while_another_process_writes_lose_nothing_on_either_side(tmp_path):
+    folder = tmp_path / "store"
+    own = {}
+    with Database(folder) as database:
+        child = start(folder, "full", 3, 60, 4)
+        assert child.stdout.readline() == "READY\n"
+        number = 0
+        while child.poll() is None:
+            number += 1
+            foreign_visit(database.path)
+            own[database.write(partial(log_one, row=-number))] = -number
+        out, err = child.communicate(timeout=60)
+        assert child.returncode == 0, err
+        assert database.guard_trips == 0
+    assert number > 5
+    lost, wrong = check(folder, acknowledged_rows(out.splitlines()), in_flight=0, others=own)
+    assert not lost
+    assert not wrong
+    assert own.items() <= committed(database.path).items()
 
 
 def test_a_store_that_was_removed_is_a_typed_error(tmp_path):

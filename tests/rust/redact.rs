@@ -40,10 +40,11 @@ fn capitals(length: usize) -> String {
 }
 
 /// Kind, what stands before, the secret, what stands after.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn secrets() -> Vec<(&'static str, String, String, &'static str)> {
     let mut cases: Vec<(&'static str, String, String, &'static str)> = Vec::new();
     let mut add = |kind, before: &str, secret: String, after| {
-        cases.push((kind, before.to_owned(), secret, after))
+        cases.push((kind, before.to_owned(), secret, after));
     };
     for prefix in ["AKIA", "ASIA"] {
         add(
@@ -536,7 +537,7 @@ proptest! {
             prop_assert!(from <= span.start && span.start < span.end && span.end <= text.len());
             prop_assert!(text.is_char_boundary(span.start) && text.is_char_boundary(span.end));
             expected += &text[from..span.start];
-            expected += &format!("[redacted:{}]", span.kind);
+            expected.extend(["[redacted:", span.kind, "]"]);
             from = span.end;
         }
         expected += &text[from..];

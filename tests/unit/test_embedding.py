@@ -214,7 +214,7 @@ def test_two_threads_give_the_vectors_of_one(embedder):
     def work(place):
         try:
             got[place] = embedder.embed(texts)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             errors.append(error)
 
     threads = [threading.Thread(target=work, args=(place,)) for place in range(4)]

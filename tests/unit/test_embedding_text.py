@@ -97,7 +97,7 @@ def test_threads_share_a_cache():
                     assert cache.get(key) is None
                 except KeyError:
                     cache.put(key, None)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             errors.append(error)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]

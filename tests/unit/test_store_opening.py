@@ -2,6 +2,7 @@ import os
 import sqlite3
 import struct
 import threading
+from pathlib import Path
 
 import apsw
 import pytest
@@ -113,7 +114,7 @@ def test_a_planted_symlink_is_not_followed(tmp_path, name):
     make(folder)
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious")
-    os.chmod(victim, 0o644)
+    victim.chmod(0o644)
     (folder / name).unlink()
     (folder / name).symlink_to(victim)
     with pytest.raises((StoreError, OSError)):
@@ -252,14 +253,14 @@ def test_readers_of_ended_threads_and_queries_leave_no_descriptor(tmp_path):
                 thread = threading.Thread(target=read)
                 thread.start()
                 thread.join(20)
-            return len(os.listdir("/proc/self/fd"))
+            return len(list(Path("/proc/self/fd").iterdir()))
 
         first = rounds(10)
         assert rounds(100) <= first + 4
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(20):
         Database(tmp_path / "store").close()
-    assert len(os.listdir("/proc/self/fd")) <= before
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before
 
 
 def test_close_does_not_wait_for_ever_for_a_reader(tmp_path):

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Literal
-from urllib.parse import quote
 
 import apsw
 
@@ -118,6 +117,8 @@ def read_header(path: Path) -> bytes:
 
 
 def _open_immutable(path: Path) -> apsw.Connection:
+    from urllib.parse import quote
+
     uri = f"file:{quote(str(path))}?immutable=1"
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_NOFOLLOW
     return apsw.Connection(uri, flags=flags)
@@ -178,8 +179,23 @@ def translate(error: apsw.Error, path: Path) -> AgentMemError:
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Raise the typed error in place of any error of SQLite."""
+    """Raise the typed error in place of any error of SQLite, or of a full or read-only disk."""
     try:
         yield
     except apsw.Error as error:
         raise translate(error, path) from error
+    except OSError as error:
+        typed = _translate_os(error, path)
+        if typed is None:
+            raise
+        raise typed from error
+
+
+def _translate_os(error: OSError, path: Path) -> AgentMemError | None:
+    if isinstance(error, AgentMemError):
+        return None
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return StorageFullError(errno.ENOSPC, f"{path}: {error}; free some space and try again")
+    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        return ReadOnlyStoreError(f"{path}: {error}; make the folder and its files writable")
+    return None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from agentmem.errors import NotAStoreError
+from agentmem.store.folder import FILE_MODE
 
 __all__ = ["ChangeCounter"]
 
@@ -33,7 +34,7 @@ class ChangeCounter:
         self._cells: memoryview = memoryview(bytearray(_SIZE_BYTES)).cast("Q")
         access = os.O_RDONLY if read_only else os.O_RDWR | os.O_CREAT
         try:
-            fd = os.open(path, access | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+            fd = os.open(path, access | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, FILE_MODE)
         except FileNotFoundError:
             return
         try:
@@ -46,8 +47,8 @@ class ChangeCounter:
         if not stat.S_ISREG(status.st_mode):
             raise NotAStoreError(f"{self.path} is not a regular file; remove it")
         if not read_only:
-            if stat.S_IMODE(status.st_mode) != 0o600 and status.st_uid == os.geteuid():
-                os.fchmod(fd, 0o600)
+            if stat.S_IMODE(status.st_mode) != FILE_MODE and status.st_uid == os.geteuid():
+                os.fchmod(fd, FILE_MODE)
             if status.st_size < _SIZE_BYTES:
                 # Written, not only extended: storing into a hole of a full disk would be a SIGBUS.
                 os.pwrite(fd, struct.pack("=Q", 0), 0)

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -22,6 +23,7 @@ from agentmem.errors import (
     InvalidInputError,
     NotAStoreError,
     ReadOnlyStoreError,
+    StoreBusyError,
 )
 from agentmem.store import fork, opening
 from agentmem.store.checkpointer import Checkpointer
@@ -40,6 +42,8 @@ T = TypeVar("T")
 
 # close() waits no longer than this for writes and readers that are still at work.
 _CLOSE_S: Final = 5.0
+# Between two tries to empty a WAL that a reader still needs.
+_PAUSE_S: Final = 0.02
 
 
 class Database:
@@ -96,11 +100,13 @@ class Database:
         _open_databases.add(self)
 
     def _open(self, durability: Durability) -> None:
-        if not self._read_only and not os.access(self.folder, os.W_OK | os.X_OK):
+        if not self._read_only and not os.access(
+            self.folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids
+        ):
             raise ReadOnlyStoreError(
                 f"{self.folder} can't be written; make it writable or open with read_only=True"
             )
-        with contextlib.ExitStack() as undo:
+        with translated(self.path), contextlib.ExitStack() as undo:
             self.counter = ChangeCounter(self.folder / COUNTER, read_only=self._read_only)
             undo.callback(self.counter.close)
             self._lock: FileLock | None = None
@@ -115,12 +121,11 @@ class Database:
                 read_only=self._read_only,
             )
             undo.callback(self._pool.close, wait_s=0)
-            with translated(self.path):
-                if self._lock is None:
-                    self._open_for_reading()
-                else:
-                    with self._lock:
-                        self._open_for_writing(self._lock)
+            if self._lock is None:
+                self._open_for_reading()
+            else:
+                with self._lock:
+                    self._open_for_writing(self._lock)
             undo.pop_all()
 
     def _open_for_reading(self) -> None:
@@ -255,24 +260,40 @@ class Database:
         """
         writer = self._writing()
         if truncate:
-            writer.exclusive(_truncate, timeout_s=self._timeout_s)
+            self._truncate(writer)
             return
         self._look_at_files()
         if self._checkpointer is not None:
             with translated(self.path):
                 self._checkpointer.run_now()
 
+    def _truncate(self, writer: Writer) -> None:
+        """Empty the WAL. Between tries, while a reader needs it, writers have their turn."""
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                writer.exclusive(self._try_truncate, timeout_s=self._timeout_s)
+            except StoreBusyError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(_PAUSE_S)
+            else:
+                return
+
+    def _try_truncate(self, connection: apsw.Connection) -> None:
+        with self._pool.impatient(connection):
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
     def vacuum(self) -> None:
-        """Rewrite the file without free pages and empty the WAL: no removed byte is left in them.
+        """Rewrite the file without free pages and empty the WAL: no removed byte is left.
 
-        Backups made before a migration (``store.amem.v*.backup``) are files of their own.
+        Copies that were kept from before a migration are removed too.
         """
-
-        def work(connection: apsw.Connection) -> None:
-            connection.execute("VACUUM")
-            _truncate(connection)
-
-        self._writing().exclusive(work, timeout_s=self._timeout_s)
+        writer = self._writing()
+        writer.exclusive(lambda connection: connection.execute("VACUUM"), timeout_s=self._timeout_s)
+        self._truncate(writer)
+        for old in self.folder.glob(f"{STORE}.v*.backup*"):
+            old.unlink()
 
     def backup(self, target: Path) -> None:
         """Write a consistent copy to the file ``target``, complete or not at all, with mode 0600.
@@ -332,7 +353,7 @@ class Database:
         if self._writer is not None:
             with suppress(Exception):
                 # Other handles may be at work on the file; then the WAL is theirs to empty.
-                self._writer.exclusive(_truncate_now, timeout_s=_CLOSE_S)
+                self._writer.exclusive(self._try_truncate, timeout_s=_CLOSE_S)
             self._writer.close()
         self._pool.close(wait_s=_CLOSE_S)
         self.counter.close()
@@ -434,15 +455,6 @@ class _Reading:
         pool.leave(slot)
         if isinstance(error, apsw.Error):
             raise translate(error, database.path) from error
-
-
-def _truncate(connection: apsw.Connection) -> None:
-    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-
-
-def _truncate_now(connection: apsw.Connection) -> None:
-    connection.set_busy_timeout(0)
-    _truncate(connection)
 
 
 _open_databases: weakref.WeakSet[Database] = weakref.WeakSet()

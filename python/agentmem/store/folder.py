@@ -9,11 +9,13 @@ from typing import Final
 
 from agentmem.errors import NotAStoreError, ReadOnlyStoreError
 
-__all__ = ["COUNTER", "LOCK", "STORE", "protect_files", "resolve_folder"]
+__all__ = ["COUNTER", "FILE_MODE", "LOCK", "STORE", "protect_files", "resolve_folder"]
 
 STORE: Final = "store.amem"
 LOCK: Final = "LOCK.write"
 COUNTER: Final = "counter"
+FILE_MODE: Final = 0o600
+FOLDER_MODE: Final = 0o700
 _OURS: Final = frozenset({LOCK, COUNTER, "index"})
 
 
@@ -42,7 +44,7 @@ def resolve_folder(folder: Path, *, create: bool) -> Path:
     if not folder.is_dir():
         raise NotAStoreError(f"{folder} is not a folder; give the folder of the store")
     real = Path(os.path.realpath(folder))
-    names = set(os.listdir(real))
+    names = {path.name for path in real.iterdir()}
     if STORE in names:
         _check_store_file(real / STORE)
     elif not create:
@@ -61,7 +63,7 @@ def _make(folder: Path, *, create: bool) -> Path:
         raise NotAStoreError(f"{folder} does not exist; open it with create=True to make it")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
     except PermissionError as error:
         raise ReadOnlyStoreError(f"{folder} can't be made: {error}") from error
     except (FileExistsError, NotADirectoryError) as error:
@@ -83,9 +85,9 @@ def protect_files(folder: Path) -> None:
 
     ``chmod`` opens nothing, so no POSIX lock is lost; symlinks are left alone.
     """
-    _restrict(folder, 0o700)
+    _restrict(folder, FOLDER_MODE)
     for name in (STORE, f"{STORE}-wal", f"{STORE}-shm", LOCK, COUNTER):
-        _restrict(folder / name, 0o600)
+        _restrict(folder / name, FILE_MODE)
 
 
 def _restrict(path: Path, mode: int) -> None:

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Final
 
 from agentmem.errors import NotAStoreError, StoreBusyError
+from agentmem.store.folder import FILE_MODE
 
 __all__ = ["FileLock"]
 
@@ -35,13 +36,13 @@ class FileLock:
         self.path = path
         self._timeout_s = timeout_s
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        self._fd = os.open(path, flags, 0o600)
+        self._fd = os.open(path, flags, FILE_MODE)
         mode = os.fstat(self._fd).st_mode
         if not stat.S_ISREG(mode):
             os.close(self._fd)
             raise NotAStoreError(f"{path} is not a regular file; remove it")
-        if stat.S_IMODE(mode) != 0o600 and os.fstat(self._fd).st_uid == os.geteuid():
-            os.fchmod(self._fd, 0o600)
+        if stat.S_IMODE(mode) != FILE_MODE and os.fstat(self._fd).st_uid == os.geteuid():
+            os.fchmod(self._fd, FILE_MODE)
 
     def try_acquire(self) -> bool:
         """Take the lock if it is free, and say whether it was."""

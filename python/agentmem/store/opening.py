@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
-from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -108,6 +106,8 @@ def _make(path: Path) -> None:
 
 
 def _library_version() -> str:
+    from importlib import metadata
+
     try:
         return metadata.version("agentmem-tiers")
     except metadata.PackageNotFoundError:
@@ -150,12 +150,12 @@ def last_seq(connection: apsw.Connection) -> int:
     It is read from the sequence, which stays when old changes are pruned.
     """
     rows = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchall()
-    return int(rows[0][0]) if rows else 0
+    return int(str(rows[0][0])) if rows else 0
 
 
 def renew_epoch(connection: apsw.Connection) -> None:
     """Give the file a new random epoch: what was derived from its past no longer fits."""
-    connection.execute(_SET_EPOCH, (secrets.token_hex(16),))
+    connection.execute(_SET_EPOCH, (os.urandom(16).hex(),))
 
 
 def renew_epoch_of_copy(path: Path) -> None:

@@ -26,6 +26,7 @@ __all__ = ["ConnectionPool", "SharedFile", "Slot", "shared_file"]
 # How long readers may finish what they do before their connection is closed under them.
 _DRAIN_S: Final = 5.0
 _INTERRUPTED_S: Final = 1.0
+_MOMENT_MS: Final = 20
 
 
 class Slot:
@@ -76,6 +77,11 @@ class SharedFile:
         """Take the files as they are now for ours. Call with a connection open."""
         self.hold.take()
         self.guard.remember()
+
+    def join(self, pool: ConnectionPool) -> None:
+        """Count a pool in, before it opens its first connection."""
+        with _shared_lock:
+            self.pools.add(pool)
 
     def leave(self, pool: ConnectionPool) -> None:
         """Forget a pool that was closed; the last one out gives the locks back."""
@@ -129,7 +135,8 @@ class ConnectionPool:
         self.path = path
         self.shared = shared
         self._durability: Durability = durability
-        self._busy_ms = int(timeout_s * 1000)
+        # SQLite takes an int of 32 bits.
+        self._busy_ms = int(min(timeout_s * 1000, 2**31 - 1))
         self._timeout_s = timeout_s
         self._read_only = read_only
         self._condition = threading.Condition()
@@ -139,7 +146,7 @@ class ConnectionPool:
         self._local = threading.local()
         self._writer: apsw.Connection | None = None
         self.wal_hook: Callable[[apsw.Connection, str, int], int] | None = None
-        shared.pools.add(self)
+        shared.join(self)
 
     # -- the writer: used only while the write lock is held
 
@@ -160,6 +167,15 @@ class ConnectionPool:
     def open_writer(self) -> apsw.Connection:
         """Return a new connection for writing, outside the pool's care."""
         return open_writer(self.path, durability=self._durability, busy_ms=self._busy_ms)
+
+    @contextmanager
+    def impatient(self, connection: apsw.Connection) -> Iterator[None]:
+        """Let ``connection`` wait for SQLite's locks only for a moment."""
+        connection.set_busy_timeout(_MOMENT_MS)
+        try:
+            yield
+        finally:
+            connection.set_busy_timeout(self._busy_ms)
 
     def open_reader(self) -> apsw.Connection:
         """Return a new connection for reading, outside the pool's care."""

@@ -40,7 +40,7 @@ _REPORTS: Final = frozenset(
     }
 )
 _WITH_ARGUMENT: Final = frozenset(
-    name for name in _REPORTS if name.endswith(("_info", "_list")) or name.endswith("_xinfo")
+    name for name in _REPORTS if name.endswith(("_info", "_list", "_xinfo"))
 )
 
 

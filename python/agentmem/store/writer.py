@@ -7,31 +7,32 @@ arrive during a commit are committed together by the first of them.
 
 from __future__ import annotations
 
-import secrets
-import threading
+import copy
+import os
 import time
 import warnings
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import apsw
 
 from agentmem.errors import ClosedError, StoreBusyError, StoreError
+from agentmem.store.commit_queue import CommitQueue, Request
 from agentmem.store.connection import is_damaging, translate, translated
 from agentmem.store.counter import ChangeCounter
 from agentmem.store.guard import StoreWarning
 from agentmem.store.lock import FileLock
 from agentmem.store.pool import ConnectionPool
 
-__all__ = ["MAX_BATCH", "Change", "Transaction", "Writer"]
+__all__ = ["Change", "Transaction", "Writer"]
 
 T = TypeVar("T")
 
-MAX_BATCH: Final = 64
 # Each try needs another foreign close between two of our own steps; eight in a row are no accident.
 _MAX_TRIES: Final = 8
+
+_HEAL_S: Final = 1.0
 
 _INSERT_CHANGE: Final = "INSERT INTO changes (op, tier, row_id, made_ms) VALUES (?, ?, ?, ?)"
 _LAST_CHANGE: Final = "SELECT seq FROM sqlite_sequence WHERE name = 'changes'"
@@ -99,16 +100,6 @@ class Transaction:
         ]
 
 
-class _Request(Generic[T]):
-    __slots__ = ("error", "is_done", "operation", "result")
-
-    def __init__(self, operation: Callable[[Transaction], T]) -> None:
-        self.operation = operation
-        self.result: T | None = None
-        self.error: BaseException | None = None
-        self.is_done = False
-
-
 class Writer:
     """Runs operations, many to a commit, and acknowledges them when they are on disk.
 
@@ -127,13 +118,7 @@ class Writer:
         self._lock = lock
         self._counter = counter
         self._timeout_s = timeout_s
-        self._queue: deque[_Request[Any]] = deque()
-        self._mutex = threading.Lock()
-        # The mutex is not fair: a busy writer would keep checkpoints out for ever. Whoever wants it
-        # alone holds the turnstile meanwhile, where new writes queue up.
-        self._turnstile = threading.Lock()
-        self._is_exclusive_wanted = False
-        self._leader: int | None = None
+        self._queue = CommitQueue(self._commit_batch, timeout_s=timeout_s)
         self._has_warned = False
         self._is_closed = False
         self._is_in_doubt = False
@@ -143,56 +128,10 @@ class Writer:
 
     def submit(self, operation: Callable[[Transaction], T]) -> T:
         """Run ``operation`` in the next commit and return its result once that is on disk."""
-        if self._leader == threading.get_ident():
-            raise StoreError(
-                "a write was started inside another write's operation; use its transaction"
-            )
-        if self._is_exclusive_wanted and self._turnstile.acquire(timeout=self._timeout_s):
-            self._turnstile.release()
-        request: _Request[T] = _Request(operation)
-        self._queue.append(request)
-        self._take_mutex(request)
-        try:
-            if not request.is_done:
-                self._leader = threading.get_ident()
-                while not request.is_done:
-                    self._commit_next()
-        except BaseException:
-            with suppress(ValueError):
-                self._queue.remove(request)
-            raise
-        finally:
-            self._leader = None
-            self._mutex.release()
-        if request.error is not None:
-            raise request.error
-        return request.result  # type: ignore[return-value]
+        return self._queue.submit(operation)
 
-    def _take_mutex(self, request: _Request[T]) -> None:
-        try:
-            if self._mutex.acquire(timeout=self._timeout_s):
-                return
-        except BaseException:
-            with suppress(ValueError):
-                self._queue.remove(request)
-            raise
-        try:
-            self._queue.remove(request)
-        except ValueError:
-            # A leader has it already, and its own waits are bounded.
-            if self._mutex.acquire(timeout=2 * self._timeout_s + 10):
-                return
-            raise StoreBusyError(
-                "this write was begun but not finished in time; whether it was kept is unknown"
-            ) from None
-        raise StoreBusyError(
-            f"other writes of this process took more than {self._timeout_s:g} s; "
-            "write again later or raise timeout_s"
-        )
-
-    def _commit_next(self) -> None:
-        queue = self._queue
-        batch = [queue.popleft() for _ in range(min(len(queue), MAX_BATCH))]
+    def _commit_batch(self, batch: list[Request[Any]]) -> None:
+        self._is_in_doubt = False
         try:
             if self._is_closed:
                 raise ClosedError("this memory was closed; open it again")
@@ -201,37 +140,49 @@ class Writer:
                 self._commit(batch)
             finally:
                 self._lock.release()
-        except apsw.Error as error:
+        except Exception as error:  # noqa: BLE001 - each caller gets it
             if is_damaging(error):
                 self._pool.drop_writer()
             for request in batch:
-                request.error = translate(error, self._pool.path)
-                request.error.__cause__ = error
-        except Exception as error:  # noqa: BLE001 - each caller gets it
-            for request in batch:
-                request.error = error
+                request.error = self._for_caller(error)
+                request.is_settled = True
         except BaseException:
-            # The leader was interrupted. What was rolled back goes to the next leader.
+            # The leader was interrupted: what was rolled back is left for the next one.
             if self._is_in_doubt:
                 for request in batch:
                     request.error = StoreError(
                         "the thread that committed this write was interrupted; "
                         "whether it was kept is unknown, look before writing it again"
                     )
-                    request.is_done = True
-            queue.extendleft(request for request in reversed(batch) if not request.is_done)
+                    request.is_settled = True
             raise
-        for request in batch:
-            request.is_done = True
+        finally:
+            for request in batch:
+                if request.is_settled:
+                    request.finish()
 
-    def _commit(self, batch: list[_Request[Any]]) -> None:
-        self._is_in_doubt = False
+    def _for_caller(self, error: Exception) -> Exception:
+        """Return what a caller gets for ``error``; each caller of a batch gets its own."""
+        if isinstance(error, apsw.Error):
+            typed: Exception = translate(error, self._pool.path)
+        elif isinstance(error, (StoreError, ClosedError)):
+            typed = copy.copy(error)
+        else:
+            return error
+        typed.__cause__ = error
+        return typed
+
+    def _commit(self, batch: list[Request[Any]]) -> None:
         self._step("locked")
         for _ in range(_MAX_TRIES):
-            if self._guard.changed():
+            try:
+                changes, witness = self._run(self._pool.writer(), batch)
+            except Exception:
+                # What was read from files without a name proves nothing.
+                if not self._guard.changed():
+                    raise
                 self._reopen()
-            connection = self._pool.writer()
-            changes, witness = self._run(connection, batch)
+                continue
             self._step("committed")
             if not self._guard.changed():
                 break
@@ -245,14 +196,14 @@ class Writer:
             )
         self._is_in_doubt = False
         for request in batch:
-            request.is_done = True
+            request.is_settled = True
         self._step("checked")
         if changes:
             self._announce(changes)
         self._step("announced")
 
     def _run(
-        self, connection: apsw.Connection, batch: list[_Request[Any]]
+        self, connection: apsw.Connection, batch: list[Request[Any]]
     ) -> tuple[list[Change], str | None]:
         """Run the batch in one transaction; return its changes, or a witness if it logged none."""
         execute = connection.execute
@@ -266,7 +217,7 @@ class Writer:
                 self._run_one(connection, request, made_ms, changes, alone=len(batch) == 1)
             witness = None
             if not changes and connection.total_changes() != before:
-                witness = secrets.token_hex(16)
+                witness = os.urandom(16).hex()
                 execute(_SAVE_WITNESS, (witness,))
             self._step("written")
             self._is_in_doubt = True
@@ -283,7 +234,7 @@ class Writer:
     def _run_one(
         self,
         connection: apsw.Connection,
-        request: _Request[Any],
+        request: Request[Any],
         made_ms: int,
         changes: list[Change],
         *,
@@ -294,7 +245,7 @@ class Writer:
         if not alone:
             connection.execute("SAVEPOINT operation")
         try:
-            request.result = request.operation(transaction)
+            request.result = request.argument(transaction)
         except Exception as error:
             if alone or not connection.in_transaction:
                 raise
@@ -303,10 +254,7 @@ class Writer:
             connection.execute("ROLLBACK TO operation")
             connection.execute("RELEASE operation")
             request.result = None
-            request.error = error
-            if isinstance(error, apsw.Error):
-                request.error = translate(error, self._pool.path)
-                request.error.__cause__ = error
+            request.error = self._for_caller(error)
             return
         if not connection.in_transaction:
             raise StoreError("an operation ended its transaction; it must leave that to the store")
@@ -340,16 +288,16 @@ class Writer:
 
     def heal(self) -> None:
         """Reopen every connection if the files were replaced; called by readers that noticed."""
-        if self._leader == threading.get_ident():
+        if self._queue.is_leader():
             return
-        if not self._mutex.acquire(timeout=self._timeout_s):
-            raise StoreBusyError("the store was replaced and could not be reopened in time")
         try:
-            with self._lock, translated(self._pool.path):
+            with self._queue.alone(_HEAL_S), self._lock, translated(self._pool.path):
                 if self._guard.changed():
                     self._reopen()
-        finally:
-            self._mutex.release()
+        except StoreBusyError:
+            # A leader is at work and looks at the files itself; it may be waiting for something
+            # that this reader's thread holds.
+            return
 
     def _reopen(self) -> None:
         shared = self._pool.shared
@@ -386,11 +334,8 @@ class Writer:
 
     def exclusive(self, work: Callable[[apsw.Connection], T], *, timeout_s: float) -> T:
         """Run ``work`` on the write connection outside any transaction, while nobody writes."""
-        if self._leader == threading.get_ident():
-            raise StoreError("this can't run inside a write's operation")
         deadline = time.monotonic() + timeout_s
-        self._take_mutex_alone(timeout_s)
-        try:
+        with self._queue.alone(timeout_s):
             self._lock.acquire(max(0.0, deadline - time.monotonic()))
             try:
                 with translated(self._pool.path):
@@ -399,20 +344,6 @@ class Writer:
                     return work(self._pool.writer())
             finally:
                 self._lock.release()
-        finally:
-            self._mutex.release()
-
-    def _take_mutex_alone(self, timeout_s: float) -> None:
-        begun = time.monotonic()
-        if not self._turnstile.acquire(timeout=timeout_s):
-            raise StoreBusyError(f"the store was not free for {timeout_s:g} s")
-        try:
-            self._is_exclusive_wanted = True
-            if not self._mutex.acquire(timeout=max(0.0, begun + timeout_s - time.monotonic())):
-                raise StoreBusyError(f"a write of this process took more than {timeout_s:g} s")
-        finally:
-            self._is_exclusive_wanted = False
-            self._turnstile.release()
 
     def close(self) -> None:
         """Refuse every later write; those that wait get ClosedError."""
