@@ -1,9 +1,9 @@
 //! The lexical signal: Okapi BM25 over joint statistics, accumulated densely.
 //!
-//! Score of a row = Σ over query terms, in query order, of idf · (k1 + 1) · tf / (tf + k1 · (1 − b + b · length / average)),
+//! Score of a row = Σ over query terms of idf · (k1 + 1) · tf / (tf + k1 · (1 − b + b · length / average)),
 //! idf = ln(1 + (N − df + 0.5) / (df + 0.5)) [Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009].
 //! Lengths are quantised to a byte as tantivy does. Tail and segments run the same `f32` operations in the same
-//! order, so where a row lives never changes its score.
+//! order (terms by falling weight), so where a row lives never changes its score.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -42,22 +42,42 @@ impl Statistics {
 
     /// The length part of the denominator, for each length byte.
     #[must_use]
-    pub fn norms(self) -> [f32; 256] {
+    pub fn norms(self) -> Norms {
         let average = (self.tokens as f32 / self.rows.max(1) as f32).max(f32::MIN_POSITIVE);
-        std::array::from_fn(|byte| {
+        let norms = std::array::from_fn(|byte| {
             let length = FieldNormReader::id_to_fieldnorm(byte as u8) as f32;
             K1 * (1.0 - B + B * length / average)
-        })
+        });
+        Norms {
+            once: norms.map(|norm: f32| 1.0 / (1.0 + norm)),
+            norms,
+        }
     }
 }
 
-/// The part of one term in a row's score.
-#[inline]
-#[must_use]
-pub fn part(weight: f32, frequency: u32, norm: f32) -> f32 {
-    let frequency = frequency as f32;
-    weight * (frequency / (frequency + norm))
+/// What lengths do to scores, for each length byte.
+#[derive(Clone, Debug)]
+pub struct Norms {
+    norms: [f32; 256],
+    /// The saturated frequency of a term that a row holds once: most of them.
+    once: [f32; 256],
 }
+
+impl Norms {
+    /// The part of one term in a row's score; below `weight`.
+    #[inline]
+    #[must_use]
+    pub fn part(&self, weight: f32, frequency: u32, length: u8) -> f32 {
+        if frequency == 1 {
+            return weight * self.once[length as usize];
+        }
+        let frequency = frequency as f32;
+        weight * (frequency / (frequency + self.norms[length as usize]))
+    }
+}
+
+/// Scores that are looked at together.
+const BLOCK: usize = 128;
 
 /// Dense scores of one part's rows; all zero between uses.
 #[derive(Default)]
@@ -83,7 +103,7 @@ impl Scores {
     pub fn add(
         &mut self,
         weight: f32,
-        norms: &[f32; 256],
+        norms: &Norms,
         lengths: &[u8],
         rows: &[u32],
         frequencies: &[u32],
@@ -92,30 +112,59 @@ impl Scores {
             if let (Some(score), Some(&length)) =
                 (self.0.get_mut(row as usize), lengths.get(row as usize))
             {
-                *score += part(weight, frequency, norms[length as usize]);
+                *score += norms.part(weight, frequency, length);
             }
         }
+    }
+
+    /// Rows whose score is at least `least`, ascending, with their scores.
+    #[must_use]
+    pub fn at_least(&self, least: f32, allow: impl Fn(u32) -> bool) -> (Vec<u32>, Vec<f32>) {
+        let (mut rows, mut sums) = (Vec::new(), Vec::new());
+        self.visit(least, |row, score, least| {
+            if allow(row) {
+                rows.push(row);
+                sums.push(score);
+            }
+            least
+        });
+        (rows, sums)
     }
 
     /// The best rows that `allow` lets through, best first, ties by smaller key.
     #[must_use]
     pub fn top(&self, depth: usize, keys: &[u64], allow: impl Fn(u32) -> bool) -> Vec<Scored> {
         let mut top = Top::new(depth, keys);
-        for (block, scores) in self.0.chunks(64).enumerate() {
-            let best = scores.iter().fold(
-                0.0_f32,
-                |best, &score| if score > best { score } else { best },
-            );
-            if best > 0.0 && best >= top.threshold {
-                for (place, &score) in scores.iter().enumerate() {
-                    let row = (block * 64 + place) as u32;
-                    if score > 0.0 && score >= top.threshold && allow(row) {
-                        top.push(Scored { row, score });
-                    }
+        self.visit(top.threshold, |row, score, _| {
+            if allow(row) {
+                top.push(Scored { row, score });
+            }
+            top.threshold
+        });
+        top.finish()
+    }
+
+    /// Calls `take` with each row whose score is positive and at least `least`; it gives the next `least`.
+    fn visit(&self, mut least: f32, mut take: impl FnMut(u32, f32, f32) -> f32) {
+        least = least.max(f32::MIN_POSITIVE);
+        for (block, scores) in self.0.chunks(BLOCK).enumerate() {
+            // In lanes, so that it becomes vector instructions.
+            let mut most = [0.0_f32; 16];
+            let (runs, rest) = scores.as_chunks::<16>();
+            for run in runs {
+                for (most, &score) in most.iter_mut().zip(run) {
+                    *most = if score > *most { score } else { *most };
+                }
+            }
+            if rest.is_empty() && most.iter().all(|&most| most < least) {
+                continue;
+            }
+            for (place, &score) in scores.iter().enumerate() {
+                if score >= least {
+                    least = take((block * BLOCK + place) as u32, score, least);
                 }
             }
         }
-        top.finish()
     }
 }
 

@@ -3,6 +3,8 @@
 //! A label is a prefix character and a value. Segments keep labels in a sorted dictionary, the tail in a sorted map;
 //! filters ask both for single labels and for ranges of them, so both answer alike.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -97,7 +99,7 @@ fn push_bounded(out: &mut String, value: &str) {
     // A value that holds the mark itself is always hashed, so that two values never share a label.
     out.push_str(start.split(CUT).next().unwrap_or_default());
     out.push(CUT);
-    out.push_str(&format!("{:032x}", xxh3_128(value.as_bytes())));
+    let _ = write!(out, "{:032x}", xxh3_128(value.as_bytes()));
 }
 
 /// The label of a row's own field: kind, session, tag or subject.
@@ -152,7 +154,7 @@ pub(crate) fn metadata(path: &str, value: &Scalar) -> String {
         }
         Scalar::Float(f) => {
             out.push('n');
-            out.push_str(&format!("{f:?}"));
+            let _ = write!(out, "{f:?}");
         }
         Scalar::Text(s) => {
             out.push('s');
@@ -235,5 +237,7 @@ pub(crate) fn of(row: &Row, parsed: &Value, mut emit: impl FnMut(&str)) {
     });
     all.sort_unstable();
     all.dedup();
-    all.iter().for_each(|label| emit(label));
+    for label in &all {
+        emit(label);
+    }
 }

@@ -1,13 +1,28 @@
 //! What filters and ranking need from a place that holds rows: a segment or the tail.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use tantivy::postings::TermInfo;
 
 use crate::ann::{Allowed, Mode, Query, Scored};
 use crate::bits::Bitset;
+use crate::bm25::Norms;
 use crate::error::Result;
 use crate::row::{Fixed, Row};
+use crate::text::Analyzer;
+
+thread_local! {
+    static ANALYZER: RefCell<Analyzer> = RefCell::default();
+}
+
+/// Runs `work` with this thread's analyzer, whose caches are warm.
+pub(crate) fn with_analyzer<T>(work: impl FnOnce(&mut Analyzer) -> T) -> T {
+    let mut analyzer = ANALYZER.with(RefCell::take);
+    let result = work(&mut analyzer);
+    ANALYZER.with(|place| place.replace(analyzer));
+    result
+}
 
 /// A set of rows while it is collected: a list as long as it is short, bits from then on.
 #[derive(Debug)]
@@ -141,14 +156,26 @@ pub(crate) struct Current {
     pub(crate) is_all: bool,
 }
 
+/// What [`Current`] is made of: a row's tier, whether it is current, whether its validity has an end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    pub(crate) tier: u8,
+    pub(crate) is_current: bool,
+    pub(crate) has_end: bool,
+}
+
 impl Current {
-    pub(crate) fn of(rows: u32, tiers: u32, fixed: impl Fn(u32) -> Fixed) -> Self {
+    pub(crate) fn of(rows: u32, tiers: u32, standing: impl Fn(u32) -> Standing) -> Self {
         let mut bits = Bitset::new(rows as usize);
         let mut ending = Vec::new();
         for row in 0..rows {
-            let fixed = fixed(row);
-            if fixed.is_current && tiers >> fixed.tier & 1 == 1 {
-                if fixed.valid_to_ms.is_some() {
+            let Standing {
+                tier,
+                is_current,
+                has_end,
+            } = standing(row);
+            if is_current && tiers >> tier & 1 == 1 {
+                if has_end {
                     ending.push(row);
                 } else {
                     bits.insert(row);
@@ -196,10 +223,11 @@ pub(crate) trait Source: Send + Sync {
     fn current(&self, tiers: u32) -> Arc<Current>;
     /// A term's postings and how many rows hold it, dead ones included.
     fn lookup(&self, term: &str) -> Result<Option<(TermPlace, u32)>>;
+    /// `terms` come by falling weight.
     fn bm25(
         &self,
         terms: &[(TermPlace, f32)],
-        norms: &[f32; 256],
+        norms: &Norms,
         depth: usize,
         selection: &Selection,
     ) -> Result<Vec<Scored>>;

@@ -10,12 +10,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::ann::{self, MAX_VECTORS_PER_ROW, Mode, Query, Scored, TailVectors};
-use crate::bm25::{length_byte, with_scores};
+use crate::bm25::{Norms, length_byte, with_scores};
 use crate::error::{Error, Result};
 use crate::label;
 use crate::row::{Fixed, Row};
-use crate::source::{Current, RowSet, Selection, Source, TermPlace, Verdict};
-use crate::text::Analyzer;
+use crate::source::{
+    Current, RowSet, Selection, Source, Standing, TermPlace, Verdict, with_analyzer,
+};
 
 /// Terms of one row: id and frequency.
 type Terms = Box<[(u32, u32)]>;
@@ -76,7 +77,6 @@ impl Batch {
     /// # Errors
     /// `InvalidInput` or `Dimension`, naming the row; nothing was changed then.
     pub fn new(rows: Vec<(Row, Vec<f32>)>, ndim: usize) -> Result<Self> {
-        let mut analyzer = Analyzer::default();
         let mut batch = Self::default();
         let mut ids: Vec<u32> = Vec::new();
         // The last row of a key is the one that counts.
@@ -93,7 +93,7 @@ impl Batch {
             let vectors = unit_vectors(row.key, &flat, ndim)?;
             ids.clear();
             let terms = &mut batch.terms;
-            analyzer.document(&row.text, |term| ids.push(terms.id(term)));
+            with_analyzer(|analyzer| analyzer.document(&row.text, |term| ids.push(terms.id(term))));
             let length = ids.len() as u32;
             ids.sort_unstable();
             let terms = ids
@@ -157,6 +157,8 @@ pub struct Tail {
     rows: Vec<Row>,
     seqs: Vec<u64>,
     keys: Vec<u64>,
+    /// Apart from the rows, because every search reads all of them.
+    standings: Vec<Standing>,
     lengths: Vec<u32>,
     length_bytes: Vec<u8>,
     by_key: FxHashMap<u64, u32>,
@@ -179,6 +181,7 @@ impl Tail {
             rows: Vec::new(),
             seqs: Vec::new(),
             keys: Vec::new(),
+            standings: Vec::new(),
             lengths: Vec::new(),
             length_bytes: Vec::new(),
             by_key: FxHashMap::default(),
@@ -231,6 +234,11 @@ impl Tail {
                     }
                 }
             }
+            self.standings.push(Standing {
+                tier: prepared.row.tier,
+                is_current: prepared.row.is_current,
+                has_end: prepared.row.valid_to_ms.is_some(),
+            });
             self.keys.push(prepared.row.key);
             self.by_key.insert(prepared.row.key, row);
             self.lengths.push(prepared.length);
@@ -346,7 +354,14 @@ impl Source for Tail {
     }
 
     fn current(&self, tiers: u32) -> Arc<Current> {
-        Arc::new(Current::of(self.rows(), tiers, |row| self.fixed(row)))
+        let none = Standing {
+            tier: 0,
+            is_current: false,
+            has_end: false,
+        };
+        Arc::new(Current::of(self.rows(), tiers, |row| {
+            self.standings.get(row as usize).copied().unwrap_or(none)
+        }))
     }
 
     fn lookup(&self, term: &str) -> Result<Option<(TermPlace, u32)>> {
@@ -359,7 +374,7 @@ impl Source for Tail {
     fn bm25(
         &self,
         terms: &[(TermPlace, f32)],
-        norms: &[f32; 256],
+        norms: &Norms,
         depth: usize,
         selection: &Selection,
     ) -> Result<Vec<Scored>> {

@@ -62,18 +62,13 @@ pub(crate) fn select(filter: &Filter, source: &dyn Source, live: &Live) -> Resul
             list
         }
         RowSet::Bits(bits) => {
-            let RowSetKind::Bits(bits) = narrow(bits, filter, source, live) else {
+            let Some(bits) = narrow(bits, filter, source, live) else {
                 return Ok(Selection::Rows(Vec::new()));
             };
             return Ok(shape(bits, rows));
         }
     };
     Ok(Selection::Rows(list))
-}
-
-enum RowSetKind {
-    Bits(Bitset),
-    Nothing,
 }
 
 fn shape(bits: Bitset, rows: u32) -> Selection {
@@ -85,7 +80,7 @@ fn shape(bits: Bitset, rows: u32) -> Selection {
 }
 
 /// Bits that remain of `bits` after visibility, death and columns.
-fn narrow(mut bits: Bitset, filter: &Filter, source: &dyn Source, live: &Live) -> RowSetKind {
+fn narrow(mut bits: Bitset, filter: &Filter, source: &dyn Source, live: &Live) -> Option<Bitset> {
     let test = Columns::new(filter);
     if filter.as_of_ms.is_none() {
         let current = source.current(filter.tiers);
@@ -114,11 +109,7 @@ fn narrow(mut bits: Bitset, filter: &Filter, source: &dyn Source, live: &Live) -
             bits.remove(row);
         }
     }
-    if bits.count() == 0 {
-        RowSetKind::Nothing
-    } else {
-        RowSetKind::Bits(bits)
-    }
+    if bits.count() == 0 { None } else { Some(bits) }
 }
 
 fn unlabelled(filter: &Filter, source: &dyn Source, live: &Live) -> Selection {
@@ -130,8 +121,8 @@ fn unlabelled(filter: &Filter, source: &dyn Source, live: &Live) -> Selection {
         }
     }
     match narrow(Bitset::full(rows as usize), filter, source, live) {
-        RowSetKind::Bits(bits) => shape(bits, rows),
-        RowSetKind::Nothing => Selection::Rows(Vec::new()),
+        Some(bits) => shape(bits, rows),
+        None => Selection::Rows(Vec::new()),
     }
 }
 
@@ -356,7 +347,7 @@ fn equal_to_any(
         match (subject, value) {
             (Subject::Metadata(path), value) => source.label(&label::metadata(path, value), set)?,
             (Subject::Field(prefix), Scalar::Text(text)) => {
-                source.label(&label::field(*prefix, text), set)?
+                source.label(&label::field(*prefix, text), set)?;
             }
             _ => {}
         }

@@ -64,7 +64,7 @@ impl Index {
                 if let Some(dir) = place.get() {
                     return Ok(dir.clone());
                 }
-                let name = format!("agentmem-{}-{}", std::process::id(), new_name(0));
+                let name = super::private_prefix() + &new_name(0);
                 let dir = std::env::temp_dir().join(name);
                 fs::create_dir(&dir)?;
                 make_dir(&dir)?;

@@ -63,6 +63,11 @@ pub struct Stats {
     pub generation: u64,
 }
 
+/// The start of the name of a folder of our own.
+fn private_prefix() -> String {
+    format!("agentmem-{}-", std::process::id())
+}
+
 fn check_ndim(ndim: usize) -> Result<()> {
     if ndim == 0 || ndim > MAX_NDIM {
         return Err(Error::InvalidInput(format!(
@@ -308,6 +313,10 @@ impl Drop for Index {
     fn drop(&mut self) {
         if let Place::Private(place) = &self.place
             && let Some(dir) = place.get()
+            // A forked child holds a copy of the handle; the folder is its parent's.
+            && dir.file_name().is_some_and(|name| {
+                name.to_string_lossy().starts_with(&private_prefix())
+            })
         {
             let _ = std::fs::remove_dir_all(dir);
         }

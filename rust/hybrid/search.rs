@@ -4,12 +4,12 @@ use rustc_hash::FxHashMap;
 
 use super::Index;
 use crate::ann::{Query, Scored};
+use crate::bm25::Statistics;
 use crate::error::{Error, Result};
 use crate::filter::{Filter, Live, select};
 use crate::row::Row;
 use crate::rrf;
-use crate::source::{Selection, Source, TermPlace};
-use crate::text::Analyzer;
+use crate::source::{Selection, Source, TermPlace, with_analyzer};
 
 /// Longest query text in bytes.
 const LONGEST_QUERY: usize = 1 << 20;
@@ -110,7 +110,7 @@ impl Index {
     /// `InvalidInput` or `Dimension` for the request; `IndexCorrupt` where a row can't be read.
     pub fn search(&self, request: &Request<'_>) -> Result<Vec<Hit>> {
         request.check(self.identity.ndim)?;
-        let terms = Analyzer::default().query(request.text);
+        let terms = with_analyzer(|analyzer| analyzer.query(request.text));
         let query = request.vector.map(Query::new).transpose()?;
         if terms.is_empty() && query.is_none() {
             return Ok(Vec::new());
@@ -141,25 +141,7 @@ impl Index {
         if !terms.is_empty() && sources.iter().any(|(_, selection)| !selection.is_empty()) {
             let statistics = state.statistics();
             let norms = statistics.norms();
-            let mut placed: Vec<Vec<(TermPlace, f32)>> =
-                sources.iter().map(|_| Vec::new()).collect();
-            for term in &terms {
-                let mut df = 0_u64;
-                let mut places: Vec<(usize, TermPlace)> = Vec::with_capacity(sources.len());
-                for (number, ((source, _), live)) in sources.iter().zip(&lives).enumerate() {
-                    if let Some((place, count)) = source.lookup(term)? {
-                        let dead = live.dead_terms.get(term.as_str()).copied().unwrap_or(0);
-                        df += u64::from(count.saturating_sub(dead));
-                        places.push((number, place));
-                    }
-                }
-                let weight = statistics.weight(df);
-                for (number, place) in places {
-                    if let Some(list) = placed.get_mut(number) {
-                        list.push((place, weight));
-                    }
-                }
-            }
+            let placed = place_terms(&terms, statistics, &sources, &lives)?;
             for (number, ((source, selection), terms)) in sources.iter().zip(&placed).enumerate() {
                 if !selection.is_empty() && !terms.is_empty() {
                     take(
@@ -202,6 +184,38 @@ impl Index {
             })
             .collect()
     }
+}
+
+/// Looks up each term in each source and weighs it by its frequency in all; for each source, by falling weight.
+fn place_terms(
+    terms: &[String],
+    statistics: Statistics,
+    sources: &[(&dyn Source, Selection)],
+    lives: &[&Live],
+) -> Result<Vec<Vec<(TermPlace, f32)>>> {
+    let mut placed: Vec<Vec<(TermPlace, f32)>> = sources.iter().map(|_| Vec::new()).collect();
+    let mut found: Vec<(usize, TermPlace)> = Vec::with_capacity(sources.len());
+    for term in terms {
+        let mut df = 0_u64;
+        for (number, ((source, _), live)) in sources.iter().zip(lives).enumerate() {
+            if let Some((place, count)) = source.lookup(term)? {
+                let dead = live.dead_terms.get(term.as_str()).copied().unwrap_or(0);
+                df += u64::from(count.saturating_sub(dead));
+                found.push((number, place));
+            }
+        }
+        let weight = statistics.weight(df);
+        for (number, place) in found.drain(..) {
+            if let Some(list) = placed.get_mut(number) {
+                list.push((place, weight));
+            }
+        }
+    }
+    // A stable sort by joint weights: every source sums in the same order.
+    for list in &mut placed {
+        list.sort_by(|a, b| b.1.total_cmp(&a.1));
+    }
+    Ok(placed)
 }
 
 /// Sorts candidates of several sources, ties by smaller key, and keeps the best.

@@ -1,5 +1,10 @@
 //! `HybridIndex`: the same engine, public by itself.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "PyO3 hands extracted arguments over by value"
+)]
+
 use std::path::PathBuf;
 
 use numpy::{IntoPyArray, PyArray1, ToPyArray};

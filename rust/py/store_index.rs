@@ -1,5 +1,10 @@
 //! `StoreIndex`: the index of a store, kept in step with it by `agentmem.index`.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "PyO3 hands extracted arguments over by value"
+)]
+
 use std::path::PathBuf;
 
 use numpy::{IntoPyArray, PyArray1};

@@ -9,14 +9,14 @@ use tantivy::directory::{MmapDirectory, OwnedBytes};
 use tantivy::fastfield::AliveBitSet;
 use tantivy::index::{IndexSettings, InvertedIndexReader, SegmentReader};
 use tantivy::indexer::merge_filtered_segments;
-use tantivy::postings::TermInfo;
+use tantivy::postings::{BlockSegmentPostings, TermInfo};
 use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer, TokenizerManager};
 use tantivy::{Index, Segment, SingleSegmentIndexWriter, TERMINATED, TantivyDocument};
 
 use crate::ann::Scored;
 use crate::bits::Bitset;
-use crate::bm25::{Scores, Top, part, with_scores};
+use crate::bm25::{Norms, Top, with_scores};
 use crate::error::{Error, Result};
 use crate::files::corrupt;
 use crate::source::{RowSet, Selection, Verdict};
@@ -24,6 +24,10 @@ use crate::source::{RowSet, Selection, Verdict};
 const TERMS: &str = "terms";
 /// Fewer allowed rows than this share of a posting list are sought one by one.
 const SEEK_SHARE: usize = 16;
+/// Looking up what remains is worth a try where its postings are more than this share of the rows.
+const PENDING_SHARE: usize = 4;
+/// Looking up costs a pass over the sums first; it is tried once, where what was summed outweighs what remains so much.
+const PROMISING: f32 = 4.0;
 
 fn engine(error: impl std::fmt::Display) -> Error {
     Error::Engine(error.to_string())
@@ -54,7 +58,17 @@ fn settings() -> IndexSettings {
 /// Appends a term, `times` times, to a field's value.
 pub(crate) fn push_term(value: &mut String, term: &str, times: u32) {
     for _ in 0..times {
-        let _ = write!(value, "{}:", term.len());
+        match u8::try_from(term.len()) {
+            Ok(length @ 0..10) => value.push(char::from(b'0' + length)),
+            Ok(length @ 10..100) => {
+                value.push(char::from(b'0' + length / 10));
+                value.push(char::from(b'0' + length % 10));
+            }
+            _ => {
+                let _ = write!(value, "{}", term.len());
+            }
+        }
+        value.push(':');
         value.push_str(term);
     }
 }
@@ -234,66 +248,100 @@ impl Lexical {
     pub(crate) fn bm25(
         &self,
         terms: &[(&TermInfo, f32)],
-        norms: &[f32; 256],
+        norms: &Norms,
         lengths: &[u8],
         keys: &[u64],
         depth: usize,
         selection: &Selection,
     ) -> Result<Vec<Scored>> {
-        if let Selection::Rows(rows) = selection {
-            return self.few(terms, norms, lengths, keys, depth, rows);
+        let ranked = Ranked {
+            lexical: self,
+            norms,
+            lengths,
+            keys,
+            depth,
+        };
+        match selection {
+            Selection::Rows(rows) => ranked.few(terms, rows, vec![0.0; rows.len()]),
+            Selection::Bits(bits) => ranked.many(terms, |row| bits.contains(row)),
+            Selection::All => ranked.many(terms, |_| true),
         }
-        with_scores(keys.len(), |scores| {
-            for (info, weight) in terms {
-                self.accumulate(info, *weight, norms, lengths, scores)?;
+    }
+}
+
+/// One ranking of a segment's rows.
+struct Ranked<'a> {
+    lexical: &'a Lexical,
+    norms: &'a Norms,
+    lengths: &'a [u8],
+    keys: &'a [u64],
+    depth: usize,
+}
+
+impl Ranked<'_> {
+    fn open(&self, info: &TermInfo) -> Result<BlockSegmentPostings> {
+        let text = &self.lexical.text;
+        Ok(text.read_block_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?)
+    }
+
+    /// Sums terms densely until those that remain, all together, lift no other row among the best (`MaxScore`, Turtle
+    /// and Flood 1995); they are then looked up for the rows that may still be. The result is that of all sums.
+    fn many(&self, terms: &[(&TermInfo, f32)], allow: impl Fn(u32) -> bool) -> Result<Vec<Scored>> {
+        with_scores(self.keys.len(), |scores| {
+            let (mut summed, mut has_tried) = (0_usize, false);
+            let mut above = 0.0_f32;
+            for (number, (info, weight)) in terms.iter().enumerate() {
+                let rest = terms.get(number..).unwrap_or_default();
+                let pending: usize = rest.iter().map(|(info, _)| info.doc_freq as usize).sum();
+                // A part is below its weight; the factor covers the rounding of the sums.
+                let reach = rest.iter().map(|(_, weight)| weight).sum::<f32>() * 1.000_1;
+                let is_promising =
+                    above > PROMISING * reach && pending > self.keys.len() / PENDING_SHARE;
+                if is_promising && summed >= self.depth && !has_tried {
+                    has_tried = true;
+                    let best = scores.top(self.depth, self.keys, &allow);
+                    if let Some(last) = best.get(self.depth - 1)
+                        && last.score > reach
+                    {
+                        let (rows, sums) = scores.at_least(last.score - reach, &allow);
+                        if rows.len() < pending / SEEK_SHARE {
+                            return self.few(rest, &rows, sums);
+                        }
+                    }
+                }
+                let mut postings = self.open(info)?;
+                while !postings.docs().is_empty() {
+                    scores.add(
+                        *weight,
+                        self.norms,
+                        self.lengths,
+                        postings.docs(),
+                        postings.freqs(),
+                    );
+                    postings.advance();
+                }
+                summed += info.doc_freq as usize;
+                above += weight;
             }
-            Ok(match selection {
-                Selection::Bits(bits) => scores.top(depth, keys, |row| bits.contains(row)),
-                _ => scores.top(depth, keys, |_| true),
-            })
+            Ok(scores.top(self.depth, self.keys, allow))
         })
     }
 
-    fn accumulate(
-        &self,
-        info: &TermInfo,
-        weight: f32,
-        norms: &[f32; 256],
-        lengths: &[u8],
-        scores: &mut Scores,
-    ) -> Result<()> {
-        let option = IndexRecordOption::WithFreqs;
-        let mut postings = self.text.read_block_postings_from_terminfo(info, option)?;
-        while !postings.docs().is_empty() {
-            scores.add(weight, norms, lengths, postings.docs(), postings.freqs());
-            postings.advance();
-        }
-        Ok(())
-    }
-
-    /// The same sums, in the same order, for a short list of rows.
+    /// Adds terms to the sums of a list of rows, in the same order, and ranks those.
     fn few(
         &self,
         terms: &[(&TermInfo, f32)],
-        norms: &[f32; 256],
-        lengths: &[u8],
-        keys: &[u64],
-        depth: usize,
         rows: &[u32],
+        mut sums: Vec<f32>,
     ) -> Result<Vec<Scored>> {
-        let norm = |row: u32| {
-            let length = lengths.get(row as usize).copied().unwrap_or(0);
-            norms.get(length as usize).copied().unwrap_or(0.0)
-        };
-        let mut sums = vec![0.0_f32; rows.len()];
+        let length = |row: u32| self.lengths.get(row as usize).copied().unwrap_or(0);
         for (info, weight) in terms {
-            let option = IndexRecordOption::WithFreqs;
-            let mut postings = self.text.read_block_postings_from_terminfo(info, option)?;
+            let mut postings = self.open(info)?;
             if rows.len() < info.doc_freq as usize / SEEK_SHARE {
                 for (&row, sum) in rows.iter().zip(&mut sums) {
                     let at = postings.seek(row);
                     if postings.docs().get(at) == Some(&row) {
-                        *sum += part(*weight, postings.freq(at), norm(row));
+                        *sum += self.norms.part(*weight, postings.freq(at), length(row));
                     }
                 }
                 continue;
@@ -307,13 +355,13 @@ impl Lexical {
                     if rows.get(place) == Some(&doc)
                         && let Some(sum) = sums.get_mut(place)
                     {
-                        *sum += part(*weight, frequency, norm(doc));
+                        *sum += self.norms.part(*weight, frequency, length(doc));
                     }
                 }
                 postings.advance();
             }
         }
-        let mut top = Top::new(depth, keys);
+        let mut top = Top::new(self.depth, self.keys);
         for (&row, &score) in rows.iter().zip(&sums) {
             if score > 0.0 && score >= top.threshold {
                 top.push(Scored { row, score });

@@ -13,11 +13,11 @@ use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
 use crate::ann::{Mode, Query, Scored, VectorSegment};
+use crate::bm25::Norms;
 use crate::error::Result;
 use crate::files::FileEntry;
 use crate::row::{Fixed, Row};
-use crate::source::{Current, RowSet, Selection, Source, TermPlace, Verdict};
-use crate::text::Analyzer;
+use crate::source::{Current, RowSet, Selection, Source, TermPlace, Verdict, with_analyzer};
 use lexical::Lexical;
 use rows::Rows;
 
@@ -158,11 +158,13 @@ impl Source for Segment {
     fn terms_of(&self, row: u32, emit: &mut dyn FnMut(&str)) -> Result<()> {
         let text = self.rows.text(row)?;
         let mut terms = rustc_hash::FxHashSet::<Box<str>>::default();
-        Analyzer::default().document(text, |term| {
-            if !terms.contains(term) {
-                terms.insert(term.into());
-                emit(term);
-            }
+        with_analyzer(|analyzer| {
+            analyzer.document(text, |term| {
+                if !terms.contains(term) {
+                    terms.insert(term.into());
+                    emit(term);
+                }
+            });
         });
         Ok(())
     }
@@ -186,7 +188,9 @@ impl Source for Segment {
         if let Some((_, current)) = self.current.read().iter().find(|(of, _)| *of == tiers) {
             return Arc::clone(current);
         }
-        let made = Arc::new(Current::of(self.rows(), tiers, |row| self.rows.fixed(row)));
+        let made = Arc::new(Current::of(self.rows(), tiers, |row| {
+            self.rows.standing(row)
+        }));
         let mut held = self.current.write();
         if held.len() >= MOST_TIER_SETS {
             held.clear();
@@ -205,7 +209,7 @@ impl Source for Segment {
     fn bm25(
         &self,
         terms: &[(TermPlace, f32)],
-        norms: &[f32; 256],
+        norms: &Norms,
         depth: usize,
         selection: &Selection,
     ) -> Result<Vec<Scored>> {

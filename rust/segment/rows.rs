@@ -11,6 +11,7 @@ use memmap2::Mmap;
 use crate::error::Result;
 use crate::files::{corrupt, create, map};
 use crate::row::{Fixed, Row};
+use crate::source::Standing;
 
 pub(crate) const NAME: &str = "rows";
 const MAGIC: u64 = u64::from_le_bytes(*b"amemrows");
@@ -139,7 +140,7 @@ impl RowsWriter {
 pub(crate) struct Rows {
     map: Mmap,
     path: PathBuf,
-    rows: usize,
+    count: usize,
     variable: usize,
     keys: Vec<u64>,
     order: Vec<u32>,
@@ -178,7 +179,7 @@ impl Rows {
         let mut this = Self {
             map,
             path,
-            rows,
+            count: rows,
             variable,
             keys: Vec::new(),
             order: Vec::new(),
@@ -211,10 +212,10 @@ impl Rows {
     }
 
     fn wide(&self, column: usize) -> impl Iterator<Item = i64> + '_ {
-        let start = self.variable + column * 8 * self.rows;
+        let start = self.variable + column * 8 * self.count;
         let bytes = self
             .map
-            .get(start..start + 8 * self.rows)
+            .get(start..start + 8 * self.count)
             .unwrap_or_default();
         bytes
             .as_chunks::<8>()
@@ -225,17 +226,17 @@ impl Rows {
 
     fn narrow(&self) -> &[u8] {
         self.map
-            .get(self.variable + WIDE * 8 * self.rows..)
+            .get(self.variable + WIDE * 8 * self.count..)
             .unwrap_or_default()
     }
 
     fn value(&self, column: usize, row: u32) -> i64 {
-        if row as usize >= self.rows {
+        if row as usize >= self.count {
             return 0;
         }
         word(
             &self.map,
-            self.variable + (column * self.rows + row as usize) * 8,
+            self.variable + (column * self.count + row as usize) * 8,
         )
         .unwrap_or(0) as i64
     }
@@ -245,12 +246,12 @@ impl Rows {
     }
 
     fn byte(&self, column: usize, row: u32) -> u8 {
-        let at = 8 * self.rows + column * self.rows + row as usize;
+        let at = 8 * self.count + column * self.count + row as usize;
         self.narrow().get(at).copied().unwrap_or(0)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.rows
+        self.count
     }
 
     pub(crate) fn keys(&self) -> &[u64] {
@@ -270,7 +271,7 @@ impl Rows {
         self.narrow()
             .get(at..)
             .and_then(|bytes| bytes.first_chunk::<4>())
-            .filter(|_| (row as usize) < self.rows)
+            .filter(|_| (row as usize) < self.count)
             .map_or(0, |chunk| u32::from_le_bytes(*chunk))
     }
 
@@ -295,6 +296,14 @@ impl Rows {
         }
     }
 
+    pub(crate) fn standing(&self, row: u32) -> Standing {
+        Standing {
+            tier: self.byte(1, row),
+            is_current: self.byte(2, row) == 1,
+            has_end: self.optional(VALID_TO, row).is_some(),
+        }
+    }
+
     pub(crate) fn position(&self, row: u32) -> i64 {
         self.value(POSITION, row)
     }
@@ -302,12 +311,12 @@ impl Rows {
     /// The encoded variable fields of a row.
     pub(crate) fn variable(&self, row: u32) -> Result<&[u8]> {
         let start = self.value(OFFSET, row) as usize;
-        let end = if row as usize + 1 < self.rows {
+        let end = if row as usize + 1 < self.count {
             self.value(OFFSET, row + 1) as usize
         } else {
             self.variable
         };
-        if row as usize >= self.rows || end > self.variable {
+        if row as usize >= self.count || end > self.variable {
             return Err(self.broken(row));
         }
         self.map.get(start..end).ok_or_else(|| self.broken(row))

@@ -81,7 +81,7 @@ fn fill(
                     terms.clear();
                     labels.clear();
                     tail.frequencies(row, |term, frequency| {
-                        push_term(&mut terms, term, frequency)
+                        push_term(&mut terms, term, frequency);
                     });
                     tail.labels_of(row)
                         .iter()
@@ -140,7 +140,7 @@ fn fill(
     for item in fs::read_dir(dir)? {
         let item = item?;
         let file = item.file_name().to_string_lossy().into_owned();
-        if file.ends_with(".lock") {
+        if item.path().extension().is_some_and(|end| end == "lock") {
             fs::remove_file(item.path())?;
             continue;
         }
