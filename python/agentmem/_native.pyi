@@ -253,7 +253,7 @@ class HybridIndex:
         k: int,
         depth: int | None = None,
         weights: tuple[float, float] | None = None,
-        filter: ArrayLike | None = None,  # noqa: A002
+        filter: ArrayLike | None = None,
     ) -> SearchResult:
         """Return the k ids that fit best; ``filter`` holds the ids that may be returned."""
 
