@@ -296,7 +296,10 @@ class SearchResult:
     def __iter__(self) -> Iterator[tuple[int, float]]: ...
 
 def fuse(
-    rankings: Iterable[Iterable[int]], *, weights: Sequence[float] | None = None, k: float | None = None
+    rankings: Iterable[Iterable[int]],
+    *,
+    weights: Sequence[float] | None = None,
+    k: float | None = None,
 ) -> list[tuple[int, float]]:
     """Return the ids of all rankings, best first, with the score: sum of ``weight / (k + rank)``, ranks from 1.
 

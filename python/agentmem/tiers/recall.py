@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from agentmem.errors import InvalidInputError
-from agentmem.models import EMPTY, TIERS, Hit, Trust, from_ms, to_ms
+from agentmem.models import EMPTY, TIERS, TRUSTS, Hit, from_ms, to_ms
 from agentmem.store.conditions import check_where
 from agentmem.store.scopes import check_scope, join_scope
 from agentmem.tiers.fact_input import whole_text
@@ -32,8 +32,6 @@ MAX_K = 10_000
 MAX_QUERY_BYTES = 1024 * 1024
 TIER_BITS = {tier: 1 << number for number, tier in enumerate(TIERS)}
 NUMBER_BITS = (1 << 56) - 1
-# Found by index: an enum's call costs more than the rest of a hit.
-TRUSTS = (None, *Trust)
 
 
 def check_k(k: int) -> int:
