@@ -12,6 +12,13 @@ const KEPT_BYTES: usize = 1000;
 /// How likely a word is to be used again; lower is likelier.
 pub(super) const CLASSES: u8 = 4;
 
+/// Endings that make a dotted word a file's name rather than an attribute.
+const EXTENSIONS: [&str; 44] = [
+    "py", "rs", "js", "ts", "tsx", "jsx", "go", "rb", "ex", "exs", "heex", "java", "kt", "c", "h", "cc", "cpp", "hpp", "cs",
+    "php", "sh", "sql", "md", "rst", "txt", "json", "jsonl", "yaml", "yml", "toml", "cfg", "ini", "lock", "html", "css",
+    "scss", "vue", "svelte", "csv", "log", "xml", "png", "zip", "swift",
+];
+
 /// Candidate identifiers of one result, in order of appearance.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Candidates {
@@ -20,6 +27,11 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
+    /// The words, one a line.
+    pub(super) fn words(&self) -> &str {
+        &self.words
+    }
+
     /// `(class, word)` in order of appearance.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u8, &str)> {
         self.classes.iter().copied().zip(self.words.split('\n'))
@@ -79,6 +91,8 @@ pub(super) fn words<'a>(text: &'a str, each: &mut impl FnMut(u8, &'a str)) {
     let bytes = text.as_bytes();
     let byte = |index: usize| bytes.get(index).copied().unwrap_or(b' ');
     let mut private = false;
+    // The line number before, in a listing that numbers its lines: the next one says nothing new.
+    let mut line_number = 0u64;
     let mut at = 0;
     while at < bytes.len() {
         let first = byte(at);
@@ -93,6 +107,18 @@ pub(super) fn words<'a>(text: &'a str, each: &mut impl FnMut(u8, &'a str)) {
         }
         let Some(word) = text.get(start..at) else { continue };
         let word = word.trim_matches(['.', '-', '#', '$']);
+        let is_url = word.starts_with("//");
+        let word = if is_url { word.trim_start_matches('/') } else { word };
+        if word.len() <= 7
+            && byte(at) != b'.'
+            && let Ok(number) = word.parse::<u64>()
+        {
+            let follows = number == line_number + 1;
+            line_number = number;
+            if follows {
+                continue;
+            }
+        }
         let is_key = byte(at) == b'"' && byte(at + 1) == b':';
         if is_key {
             private = is_private(word);
@@ -108,7 +134,7 @@ pub(super) fn words<'a>(text: &'a str, each: &mut impl FnMut(u8, &'a str)) {
             || (start >= 2 && byte(start - 1) == b':' && byte(start - 2).is_ascii_digit());
         let quoted = start > 0 && byte(start - 1) == b'"' && byte(at) == b'"';
         if let Some(class) = class_of(word, quoted, clock) {
-            each(class, word);
+            each(if is_url { class.max(2) } else { class }, word);
         }
     }
 }
@@ -137,18 +163,22 @@ fn class_of(word: &str, quoted: bool, clock: bool) -> Option<u8> {
     if slash {
         return (letters > 0 && word.len() > 3).then_some(0);
     }
+    let is_blob = word.len() > 40 && marks == 0;
     if digits > 0 {
-        return (!clock && word.len() > 2).then_some(0);
+        return (!clock && word.len() > 2).then_some(if is_blob { 3 } else { 0 });
     }
     if letters == 0 {
         return None;
     }
-    let has_extension = word.rsplit_once('.').is_some_and(|(stem, end)| !stem.is_empty() && (1..=5).contains(&end.len()));
+    let has_extension = word.rsplit_once('.').is_some_and(|(stem, end)| !stem.is_empty() && EXTENSIONS.contains(&end));
     if has_extension && lower > 0 {
         return Some(0);
     }
     if joint && word.len() > 3 {
         return Some(1);
+    }
+    if marks > 0 && word.contains('.') {
+        return (word.len() > 4).then_some(2);
     }
     if lower == 0 && upper == 6 {
         return Some(0);

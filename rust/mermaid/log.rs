@@ -152,13 +152,14 @@ impl Log {
             (false, Some(_)) => Outcome::Ok,
         };
         let (summary, kind) = arguments::summarize(&shown, call.arguments);
-        let told = outcome::summarize(kind, outcome, call.result, &summary);
+        let told = outcome::summarize(kind, outcome, call.result);
         let named = &mut self.named;
         carry::words(text.get(..text.floor_char_boundary(4096)).unwrap_or_default(), &mut |_, word| {
             named.insert(xxh3_64(word.as_bytes()));
         });
         let candidates = carry::candidates(result, |word| named.contains(&xxh3_64(word.as_bytes())));
-        self.root.add([text, result.get(..result.floor_char_boundary(2048)).unwrap_or_default()]);
+        // The root is chosen from what a diagram would show.
+        self.root.add([text.get(..text.floor_char_boundary(4096)).unwrap_or_default(), &told, candidates.words()]);
         let raw_bytes = call.name.len() + text.len() + result.len();
         let raw_tokens = estimate_tokens(&shown) + estimate_tokens(text) + estimate_tokens(result);
         self.raw_bytes += raw_bytes;

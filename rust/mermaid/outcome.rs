@@ -68,7 +68,7 @@ impl Kind {
 }
 
 /// The summary of a result, one line.
-pub(super) fn summarize(kind: Kind, outcome: Outcome, result: Option<&str>, arguments: &str) -> String {
+pub(super) fn summarize(kind: Kind, outcome: Outcome, result: Option<&str>) -> String {
     let Some(result) = result else { return String::new() };
     let text = result.trim();
     if text.is_empty() {
@@ -78,7 +78,7 @@ pub(super) fn summarize(kind: Kind, outcome: Outcome, result: Option<&str>, argu
     if outcome == Outcome::Error {
         failure(&mut out, kind, text);
     } else {
-        success(&mut out, kind, text, arguments);
+        success(&mut out, kind, text);
     }
     one_line(&mask(&out), KEPT_BYTES)
 }
@@ -110,12 +110,12 @@ fn failure(out: &mut String, kind: Kind, text: &str) {
     }
 }
 
-fn success(out: &mut String, kind: Kind, text: &str, arguments: &str) {
+fn success(out: &mut String, kind: Kind, text: &str) {
     match kind {
         Kind::Edit => {
-            // A confirmation says no more than that it is ok; anything that looks wrong is told.
-            let view = window(text);
-            if let Some(line) = shell::error_line(view.get(..view.floor_char_boundary(2000)).unwrap_or_default()) {
+            // A confirmation says no more than that it is ok; one that begins with an error is told.
+            let first = text.lines().next().unwrap_or_default();
+            if let Some(line) = shell::error_line(first.get(..first.floor_char_boundary(400)).unwrap_or_default()) {
                 out.push_str(line);
             }
         }
@@ -130,7 +130,7 @@ fn success(out: &mut String, kind: Kind, text: &str, arguments: &str) {
             } else if let Some(value) = small_json(text) {
                 of_json(out, &value);
             } else if !shell::summarize(out, &window(text)) {
-                fallback(out, kind, text, arguments);
+                fallback(out, kind, text);
             }
         }
     }
@@ -163,7 +163,12 @@ fn of_search(out: &mut String, text: &str) {
     if let Some(count) = lower.strip_prefix("found ").and_then(|rest| rest.split(' ').next())
         && count.bytes().all(|b| b.is_ascii_digit())
     {
-        let _ = write!(out, "{count} hits");
+        match text.lines().nth(1).filter(|_| count == "1") {
+            Some(only) => out.push_str(only),
+            None => {
+                let _ = write!(out, "{count} hits");
+            }
+        }
         return;
     }
     match line_count(text) {
@@ -197,7 +202,7 @@ fn heading(out: &mut String, text: &str) {
     out.push_str(line.unwrap_or_default().trim_start_matches(['#', ' ', '*']));
 }
 
-fn fallback(out: &mut String, kind: Kind, text: &str, _arguments: &str) {
+fn fallback(out: &mut String, kind: Kind, text: &str) {
     let lines = line_count(text);
     if lines > 1 {
         let _ = write!(out, "{lines}L ");

@@ -109,6 +109,8 @@ struct Parser {
     has_trailer: bool,
     page_start: usize,
     runs: Vec<Run>,
+    /// Runs that were closed since the last call, the deepest first: the next page may go on in them.
+    closed: Vec<Run>,
     /// `c7_` of the current run.
     prefix: String,
     /// The `state` lines that the page's header still asks for.
@@ -235,6 +237,7 @@ impl Parser {
     /// Takes up where the page's header says.
     fn start_from(&mut self, from: Option<Vec<u32>>, open: &[Vec<u32>], at: usize) -> Parsed<()> {
         let is_first = self.page_start == 0;
+        self.runs.extend(self.closed.drain(..).rev());
         let Some(mut before) = from else {
             return if is_first && open.is_empty() { Ok(()) } else { fault(0, "a page that does not say what it starts from") };
         };
@@ -370,6 +373,7 @@ impl Parser {
         if self.runs.len() > MAX_DEPTH {
             return fault(0, format!("sub-agents nest at most {MAX_DEPTH} deep"));
         }
+        self.closed.clear();
         self.runs.push(Run { last: 0, source: Source::Start, exit: Source::Start, latest: usize::MAX, may_join: false, on_page: false });
         self.set_prefix();
         Ok(())
@@ -379,7 +383,7 @@ impl Parser {
         if self.runs.len() < 2 || self.to_open > 0 || self.runs.last().is_some_and(|run| run.last == 0) {
             return fault(0, "a brace that closes nothing");
         }
-        self.runs.pop();
+        self.closed.extend(self.runs.pop());
         self.set_prefix();
         Ok(())
     }
@@ -410,6 +414,7 @@ impl Parser {
         if self.to_open > 0 {
             return fault(0, "the header names a sub-agent's run that is not opened");
         }
+        self.closed.clear();
         let Some(run) = self.runs.last() else { return fault(0, "no diagram is open") };
         if let Source::Call(end) = source
             && number <= end

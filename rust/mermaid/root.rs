@@ -18,7 +18,7 @@ pub(super) struct RootFinder {
 
 impl RootFinder {
     /// Takes in one call's texts, if it is among the first.
-    pub(super) fn add(&mut self, texts: [&str; 2]) {
+    pub(super) fn add(&mut self, texts: [&str; 3]) {
         if self.calls >= CALLS {
             return;
         }
