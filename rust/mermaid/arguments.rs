@@ -18,7 +18,7 @@ pub(super) fn summarize(tool: &str, arguments: Arguments<'_>) -> (String, Kind) 
     let text = arguments.as_str();
     let kind = Kind::of(tool);
     let looks_like_json = text.trim_start().starts_with(['{', '[', '"']);
-    let value = if matches!(arguments, Arguments::Json(_)) || looks_like_json { json::read(text) } else { None };
+    let value = if matches!(arguments, Arguments::Json(_)) || looks_like_json { json::read(text, 3) } else { None };
     let mut out = String::new();
     let kind = match &value {
         Some(object @ Brief::Object { .. }) => of_object(&mut out, object, kind),

@@ -4,8 +4,6 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use std::borrow::Cow;
 use std::fmt;
 
-/// Levels that are kept; below them only lengths are.
-const KEPT_LEVELS: u8 = 3;
 /// Fields or items of one value that are kept.
 const KEPT_ITEMS: usize = 48;
 
@@ -19,10 +17,10 @@ pub(super) enum Brief<'a> {
     Object { length: usize, fields: Vec<(Cow<'a, str>, Brief<'a>)> },
 }
 
-/// Reads one JSON value; `None` if the text is anything else (or nests deeper than serde_json goes).
-pub(super) fn read(text: &str) -> Option<Brief<'_>> {
+/// Reads one JSON value and keeps its outer `levels`, below them only lengths; `None` if the text is anything else (or nests deeper than serde_json goes).
+pub(super) fn read(text: &str, levels: u8) -> Option<Brief<'_>> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let value = Seed { level: 0 }.deserialize(&mut reader).ok()?;
+    let value = Seed { levels }.deserialize(&mut reader).ok()?;
     reader.end().ok()?;
     Some(value)
 }
@@ -54,7 +52,7 @@ impl<'a> Brief<'a> {
 
 #[derive(Clone, Copy)]
 struct Seed {
-    level: u8,
+    levels: u8,
 }
 
 impl<'de> DeserializeSeed<'de> for Seed {
@@ -103,9 +101,9 @@ impl<'de> Visitor<'de> for Seed {
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Brief<'de>, A::Error> {
         let mut items = Vec::new();
         let mut length = 0;
-        if self.level < KEPT_LEVELS {
+        if self.levels > 0 {
             while items.len() < KEPT_ITEMS {
-                let Some(item) = access.next_element_seed(Self { level: self.level + 1 })? else {
+                let Some(item) = access.next_element_seed(Self { levels: self.levels - 1 })? else {
                     return Ok(Brief::Array { length, items });
                 };
                 items.push(item);
@@ -121,12 +119,12 @@ impl<'de> Visitor<'de> for Seed {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Brief<'de>, A::Error> {
         let mut fields = Vec::new();
         let mut length = 0;
-        if self.level < KEPT_LEVELS {
+        if self.levels > 0 {
             while fields.len() < KEPT_ITEMS {
                 let Some(Key(key)) = access.next_key::<Key<'de>>()? else {
                     return Ok(Brief::Object { length, fields });
                 };
-                let value = access.next_value_seed(Self { level: self.level + 1 })?;
+                let value = access.next_value_seed(Self { levels: self.levels - 1 })?;
                 fields.push((key, value));
                 length += 1;
             }

@@ -15,7 +15,7 @@ use super::words::cut;
 use super::write::{Page, write_pages};
 use crate::error::{Error, Result};
 use rustc_hash::FxHashSet;
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use xxhash_rust::xxh3::Xxh3;
 
 /// How much a diagram says of each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,7 +52,7 @@ impl Level {
     fn limits(self) -> (usize, usize, usize) {
         match self {
             Self::Standard => (100, 80, 110),
-            Self::Brief => (44, 36, 48),
+            Self::Brief => (38, 26, 44),
             Self::Short => (30, 0, 28),
             Self::Terse => (16, 0, 16),
             Self::Names => (0, 0, 0),
@@ -80,11 +80,16 @@ impl Default for Options {
 /// The share of the raw log that a diagram may have, in bytes and in tokens: the mission's limit.
 const MOST_SHARE: f64 = 0.30;
 /// The share up to which identifiers are added; the rest is head-room.
-const CARRY_SHARE: f64 = 0.21;
+const CARRY_SHARE: f64 = 0.235;
 /// Bytes of identifiers that one call may add.
-const CARRY_BYTES: usize = 320;
+const CARRY_BYTES: usize = 420;
+/// Bytes and tokens that the first lines may take before results have earned them.
+const FIRST_LINES: (f64, f64) = (120.0, 40.0);
 /// Bytes of a line besides tool, arguments and result.
 const LINE_BYTES: usize = 20;
+
+/// Bytes of arguments whose words count as named.
+const NAMED_BYTES: usize = 2048;
 
 struct Digest {
     tool: Name,
@@ -106,6 +111,7 @@ pub struct Log {
     /// Hashes of words that arguments have named so far: a diagram shows them anyway.
     named: FxHashSet<u64>,
     root: RootFinder,
+    scratch: carry::Scratch,
     raw_bytes: usize,
     raw_tokens: usize,
 }
@@ -154,12 +160,12 @@ impl Log {
         let (summary, kind) = arguments::summarize(&shown, call.arguments);
         let told = outcome::summarize(kind, outcome, call.result);
         let named = &mut self.named;
-        carry::words(text.get(..text.floor_char_boundary(4096)).unwrap_or_default(), &mut |_, word| {
-            named.insert(xxh3_64(word.as_bytes()));
+        let head = text.get(..text.floor_char_boundary(NAMED_BYTES)).unwrap_or_default();
+        carry::words(head, &mut |_, start, end| {
+            named.insert(carry::hash_of(head.get(start..end).unwrap_or_default()));
         });
-        let candidates = carry::candidates(result, |word| named.contains(&xxh3_64(word.as_bytes())));
-        // The root is chosen from what a diagram would show.
-        self.root.add([text.get(..text.floor_char_boundary(4096)).unwrap_or_default(), &told, candidates.words()]);
+        let candidates = carry::candidates(result, &mut self.scratch, |hash| named.contains(&hash));
+        self.root.add(head);
         let raw_bytes = call.name.len() + text.len() + result.len();
         let raw_tokens = estimate_tokens(&shown) + estimate_tokens(text) + estimate_tokens(result);
         self.raw_bytes += raw_bytes;
@@ -237,12 +243,15 @@ impl Log {
 
     /// Arguments and result of each call, in the calls' order.
     fn tell(&self, level: Level, root: &str) -> Vec<(String, String)> {
-        let (most_arguments, most_ok, most_failure) = level.limits();
+        let limits = level.limits();
         let mut carried: FxHashSet<u64> = FxHashSet::default();
         // What the calls so far would allow, and what their lines have taken.
-        let (mut bytes, mut tokens) = (0.0f64, 0.0f64);
+        let (mut bytes, mut tokens) = FIRST_LINES;
         let mut out = Vec::with_capacity(self.digests.len());
         for digest in &self.digests {
+            // Where short calls have taken more than their share, the next ones say less.
+            let is_over = level == Level::Standard && (bytes < 0.0 || tokens < 0.0);
+            let (most_arguments, most_ok, most_failure) = if is_over { Level::Brief.limits() } else { limits };
             let arguments = cut(&strip(&digest.arguments, root), most_arguments).into_owned();
             let most = if digest.outcome == Outcome::Error { most_failure } else { most_ok };
             let mut result = cut(&strip(&digest.result, root), most).into_owned();
@@ -273,7 +282,7 @@ fn carry_over(digest: &Digest, result: &str, root: &str, carried: &mut FxHashSet
     let found: Vec<(u8, &str, u64)> = digest
         .candidates
         .iter()
-        .map(|(class, word)| (class, word, xxh3_64(word.as_bytes())))
+        .map(|(class, word)| (class, word, carry::hash_of(word)))
         .filter(|(_, word, hash)| !carried.contains(hash) && !result.contains(word))
         .collect();
     let mut taken = vec![false; found.len()];

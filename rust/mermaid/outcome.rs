@@ -102,7 +102,7 @@ fn failure(out: &mut String, kind: Kind, text: &str) {
     if let Some(line) = shell::error_line(&view) {
         separate(out);
         out.push_str(line);
-    } else if let Some(object) = small_json(text) {
+    } else if let Some(object) = small_json(text, 2) {
         separate(out);
         of_json(out, &object);
     } else if out.is_empty() {
@@ -127,7 +127,7 @@ fn success(out: &mut String, kind: Kind, text: &str) {
         Kind::Shell | Kind::Other => {
             if text.len() <= 60 && !text.contains('\n') && !text.starts_with(['{', '[']) {
                 out.push_str(text);
-            } else if let Some(value) = small_json(text) {
+            } else if let Some(value) = small_json(text, if text.get(..200).unwrap_or(text).contains("\"error\"") { 2 } else { 1 }) {
                 of_json(out, &value);
             } else if !shell::summarize(out, &window(text)) {
                 fallback(out, kind, text);
@@ -136,11 +136,11 @@ fn success(out: &mut String, kind: Kind, text: &str) {
     }
 }
 
-fn small_json(text: &str) -> Option<Brief<'_>> {
+fn small_json(text: &str, levels: u8) -> Option<Brief<'_>> {
     if !text.starts_with(['{', '[']) || text.len() > JSON_BYTES {
         return None;
     }
-    json::read(text)
+    json::read(text, levels)
 }
 
 /// A long text's head and tail with a line break between them.
