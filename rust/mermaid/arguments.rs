@@ -46,7 +46,11 @@ fn of_object(out: &mut String, object: &Brief<'_>, kind: Kind) -> Kind {
         return kind.with_command(text);
     }
     if let Some(pattern) = object.text_of(&["pattern", "regex"]) {
-        let _ = write!(out, "/{pattern}/");
+        if pattern.contains('*') && !pattern.contains(".*") {
+            out.push_str(pattern);
+        } else {
+            let _ = write!(out, "/{pattern}/");
+        }
         if let Some(path) = object.text_of(&["path", "glob", "include"]) {
             let _ = write!(out, " in {path}");
         }

@@ -47,10 +47,14 @@ patterns! {
     BACKGROUND = r"(?i)running in (?:the )?background with id:? (\w+)";
     SQL = r"(?m)^(?:\((\d+) rows?\)|(INSERT \d+ \d+|UPDATE \d+|DELETE \d+))\s*$";
     TIMEOUT = r"(?i)timed out after|command timed out|deadline exceeded";
-    ERROR_LINE = r"(?im)^.{0,120}?\b(?:error|fatal|panicked|exception|cannot|can't|not found|no such file|permission denied|denied|refused|failed)\b.*$";
+    ERROR_WORD = r"(?i)(?:error|fatal|panicked|exception|cannot|can't|not found|no such file|permission denied|denied|refused|failed)\b";
 }
 
-fn captures<'t>(pattern: &Pattern, text: &'t str) -> Option<regex::Captures<'t>> {
+/// The pattern's groups, if the text holds one of the words without which it can't fit: finding those is far cheaper.
+fn captures<'t>(pattern: &Pattern, words: &[&str], text: &'t str) -> Option<regex::Captures<'t>> {
+    if !words.iter().any(|word| text.contains(word)) {
+        return None;
+    }
     pattern.as_ref().and_then(|pattern| pattern.captures(text))
 }
 
@@ -61,7 +65,7 @@ fn group<'t>(captures: &regex::Captures<'t>, index: usize) -> &'t str {
 /// The exit code that the first lines name, unless it is 0.
 pub(super) fn exit_code(text: &str) -> Option<i64> {
     let head = text.get(..text.floor_char_boundary(400)).unwrap_or_default();
-    let code = captures(&EXIT, head).and_then(|found| group(&found, 1).parse::<i64>().ok())?;
+    let code = captures(&EXIT, &["xit"], head).and_then(|found| group(&found, 1).parse::<i64>().ok())?;
     (code != 0).then_some(code)
 }
 
@@ -73,7 +77,10 @@ pub(super) fn error_line(text: &str) -> Option<&str> {
     } else {
         text
     };
-    ERROR_LINE.as_ref().and_then(|pattern| pattern.find(after_code)).map(|found| found.as_str().trim())
+    let at = ERROR_WORD.as_ref().and_then(|pattern| pattern.find(after_code))?.start();
+    let start = after_code.get(..at)?.rfind('\n').map_or(0, |newline| newline + 1);
+    let end = after_code.get(at..)?.find('\n').map_or(after_code.len(), |newline| at + newline);
+    after_code.get(start..end).map(str::trim)
 }
 
 /// Appends what a command's output says; false if no rule fits.
@@ -100,17 +107,14 @@ pub(super) fn summarize(out: &mut String, text: &str) -> bool {
 
 fn tests(out: &mut String, text: &str) -> bool {
     let start = out.len();
-    if !text.contains("pass") && !text.contains("fail") && !text.contains("FAIL") && !text.contains("ok") && !text.contains("Ran ") {
-        return false;
-    }
     let mut counts = String::new();
-    if let Some(found) = captures(&PYTEST, text) {
+    if let Some(found) = captures(&PYTEST, &[" passed", " failed", " error", " skipped"], text) {
         counts.push_str(group(&found, 1).trim_end_matches(", "));
-    } else if let Some(found) = captures(&RSPEC, text) {
+    } else if let Some(found) = captures(&RSPEC, &["failure"], text) {
         let _ = write!(counts, "{} examples, {} failed", group(&found, 1), group(&found, 2));
-    } else if let Some(found) = captures(&EXUNIT, text) {
+    } else if let Some(found) = captures(&EXUNIT, &["failure"], text) {
         let _ = write!(counts, "{} tests, {} failed", group(&found, 1), group(&found, 2));
-    } else if let Some(found) = captures(&JEST, text) {
+    } else if let Some(found) = captures(&JEST, &["Tests:"], text) {
         counts.push_str(group(&found, 1));
     } else if text.contains("test result: ") {
         let (mut passed, mut failed) = (0u64, 0u64);
@@ -119,19 +123,19 @@ fn tests(out: &mut String, text: &str) -> bool {
             failed += group(&found, 2).parse::<u64>().unwrap_or(0);
         }
         let _ = write!(counts, "{passed} passed, {failed} failed");
-    } else if let Some(found) = captures(&VITEST, text) {
+    } else if let Some(found) = captures(&VITEST, &["Tests "], text) {
         counts.push_str(group(&found, 1));
-    } else if let Some(found) = captures(&MOCHA_PASS, text) {
-        let failing = captures(&MOCHA_FAIL, text).map_or("0", |found| group(&found, 1));
+    } else if let Some(found) = captures(&MOCHA_PASS, &[" passing"], text) {
+        let failing = captures(&MOCHA_FAIL, &[" failing"], text).map_or("0", |found| group(&found, 1));
         let _ = write!(counts, "{} passing, {failing} failing", group(&found, 1));
-    } else if let Some(found) = captures(&UNITTEST, text) {
+    } else if let Some(found) = captures(&UNITTEST, &["Ran "], text) {
         let _ = write!(counts, "{} tests {}{}", group(&found, 1), group(&found, 2), group(&found, 3));
-    } else if let Some(found) = captures(&NODE_PASS, text) {
-        let failed = captures(&NODE_FAIL, text).map_or("0", |found| group(&found, 1));
+    } else if let Some(found) = captures(&NODE_PASS, &["# pass "], text) {
+        let failed = captures(&NODE_FAIL, &["# fail "], text).map_or("0", |found| group(&found, 1));
         let _ = write!(counts, "{} passed, {failed} failed", group(&found, 1));
-    } else if let Some(found) = captures(&DOTNET, text) {
+    } else if let Some(found) = captures(&DOTNET, &["Passed:"], text) {
         let _ = write!(counts, "{} failed, {} passed", group(&found, 1), group(&found, 2));
-    } else if captures(&GO, text).is_some() {
+    } else if captures(&GO, &["ok ", "ok\t", "FAIL\t"], text).is_some() {
         let (mut good, mut bad) = (0, 0);
         for found in GO.iter().flat_map(|pattern| pattern.captures_iter(text)) {
             if group(&found, 1) == "ok" { good += 1 } else { bad += 1 }
@@ -145,7 +149,7 @@ fn tests(out: &mut String, text: &str) -> bool {
         separate(out);
     }
     out.push_str(&counts);
-    if let Some(found) = captures(&FAILING, text)
+    if let Some(found) = captures(&FAILING, &["FAIL", "---- ", "test "], text)
         && let Some(name) = (1..=5).find_map(|index| found.get(index))
     {
         let _ = write!(out, " {}", name.as_str());
@@ -154,18 +158,15 @@ fn tests(out: &mut String, text: &str) -> bool {
 }
 
 fn compilers(out: &mut String, text: &str) -> bool {
-    if !text.contains("error") {
-        return false;
-    }
     let count = |pattern: &Pattern| pattern.as_ref().map_or(0, |pattern| pattern.find_iter(text).count());
-    if let Some(found) = captures(&TSC, text) {
+    if let Some(found) = captures(&TSC, &["error TS"], text) {
         separate(out);
         let _ = write!(out, "{} errors {} L{} {} {}", count(&TSC), group(&found, 1), group(&found, 2), group(&found, 3), group(&found, 4));
-    } else if let Some(found) = captures(&RUSTC, text) {
+    } else if let Some(found) = captures(&RUSTC, &["--> "], text) {
         separate(out);
         let code = group(&found, 1);
         let _ = write!(out, "{} errors {code}{}{} L{} {}", count(&RUSTC), if code.is_empty() { "" } else { " " }, group(&found, 3), group(&found, 4), group(&found, 2));
-    } else if let Some(found) = captures(&COMPILER, text) {
+    } else if let Some(found) = captures(&COMPILER, &["error"], text) {
         separate(out);
         let _ = write!(out, "{} errors {} L{} {}", count(&COMPILER), group(&found, 1), group(&found, 2), group(&found, 3));
     } else {
@@ -190,17 +191,17 @@ fn traceback(out: &mut String, text: &str) -> bool {
 }
 
 fn linters(out: &mut String, text: &str) -> bool {
-    if let Some(found) = captures(&ESLINT, text) {
+    if let Some(found) = captures(&ESLINT, &["problem"], text) {
         separate(out);
         let _ = write!(out, "{} errors, {} warnings", group(&found, 2), group(&found, 3));
         return true;
     }
-    if NO_ISSUES.as_ref().is_some_and(|pattern| pattern.is_match(text)) {
+    if captures(&NO_ISSUES, &["issues", "checks passed"], text).is_some() {
         separate(out);
         out.push_str("no issues");
         return true;
     }
-    if let Some(found) = captures(&FOUND, text) {
+    if let Some(found) = captures(&FOUND, &["ound "], text) {
         separate(out);
         let _ = write!(out, "{} {}", group(&found, 1), group(&found, 2));
         return true;
@@ -210,7 +211,7 @@ fn linters(out: &mut String, text: &str) -> bool {
 
 fn version_control(out: &mut String, text: &str) -> bool {
     let stat = |out: &mut String| {
-        captures(&STAT, text).is_some_and(|found| {
+        captures(&STAT, &[" changed"], text).is_some_and(|found| {
             let _ = write!(out, "{} files", group(&found, 1));
             for (mark, index) in [("+", 2), ("-", 3)] {
                 if !group(&found, index).is_empty() {
@@ -220,24 +221,24 @@ fn version_control(out: &mut String, text: &str) -> bool {
             true
         })
     };
-    if let Some(found) = captures(&COMMIT, text) {
+    if let Some(found) = captures(&COMMIT, &[" changed"], text) {
         separate(out);
         let _ = write!(out, "{} {} ", group(&found, 2), group(&found, 1));
         stat(out);
         return true;
     }
-    if let Some(found) = captures(&PUSH, text) {
+    if let Some(found) = captures(&PUSH, &[" -> "], text) {
         separate(out);
         let _ = write!(out, "pushed {} {}", group(&found, 1), group(&found, 3));
         return true;
     }
-    if let Some(found) = captures(&PUSH_NEW, text) {
+    if let Some(found) = captures(&PUSH_NEW, &["[new branch]"], text) {
         separate(out);
         let _ = write!(out, "pushed new branch {}", group(&found, 1));
         return true;
     }
     if text.contains("On branch ") || text.starts_with("## ") {
-        let branch = captures(&BRANCH, text).map_or("", |found| group(&found, 1)).to_owned();
+        let branch = captures(&BRANCH, &["On branch ", "## "], text).map_or("", |found| group(&found, 1)).to_owned();
         separate(out);
         out.push_str(&branch);
         if text.contains("nothing to commit") {
@@ -263,26 +264,26 @@ fn others(out: &mut String, text: &str) -> bool {
         out.push_str(&words);
         true
     };
-    if let Some(found) = captures(&HTTP, text) {
+    if let Some(found) = captures(&HTTP, &["HTTP/"], text) {
         return tell(format!("HTTP {}", group(&found, 1)));
     }
-    if let Some(found) = captures(&NPM, text) {
+    if let Some(found) = captures(&NPM, &["added "], text) {
         return tell(format!("added {} packages", group(&found, 1)));
     }
-    if let Some(found) = captures(&PIP, text) {
+    if let Some(found) = captures(&PIP, &["Successfully installed"], text) {
         return tell(format!("installed {}", group(&found, 1)));
     }
-    if let Some(found) = captures(&BACKGROUND, text) {
+    if let Some(found) = captures(&BACKGROUND, &["background"], text) {
         return tell(format!("background {}", group(&found, 1)));
     }
-    if let Some(found) = captures(&SQL, text) {
+    if let Some(found) = captures(&SQL, &[" row", "INSERT ", "UPDATE ", "DELETE "], text) {
         let rows = group(&found, 1);
         return tell(if rows.is_empty() { group(&found, 2).to_owned() } else { format!("{rows} rows") });
     }
     if text.contains("pre-commit") && text.contains("ailed") {
         return tell("pre-commit failed".to_owned());
     }
-    if TIMEOUT.as_ref().is_some_and(|pattern| pattern.is_match(text)) {
+    if captures(&TIMEOUT, &["timed out", "eadline exceeded"], text).is_some() {
         return tell("timeout".to_owned());
     }
     false

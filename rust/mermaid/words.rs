@@ -18,6 +18,11 @@ pub(super) fn cut(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most {
         return Cow::Borrowed(text);
     }
+    if text.contains('/') && !text.contains(' ') && most > '…'.len_utf8() {
+        // Of a path the end says most.
+        let start = text.ceil_char_boundary(text.len() - (most - '…'.len_utf8()));
+        return Cow::Owned(format!("…{}", text.get(start..).unwrap_or_default()));
+    }
     let mut end = most.saturating_sub('…'.len_utf8());
     while !text.is_char_boundary(end) {
         end -= 1;
