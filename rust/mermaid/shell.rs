@@ -26,7 +26,7 @@ patterns! {
     GO = r"(?m)^(ok|FAIL)\s+(\S+/\S+)\s";
     DOTNET = r"Failed:\s*(\d+), Passed:\s*(\d+)";
     RSPEC = r"(?m)^(\d+) examples?, (\d+) failures?";
-    FAILING = r"(?m)^(?:FAILED\s+(\S+)|\s*\d+\) test .*\n\s+(\S+:\d+)|---- (\S+) stdout ----|--- FAIL: (\S+)|FAIL\s+(\S+\.\w+))";
+    FAILING = r"(?m)^(?:FAILED\s+([\w./]\S+)|\s*\d+\) test .*\n\s+(\S+:\d+)|---- (\S+) stdout ----|--- FAIL: (\S+)|FAIL +(\S+\.\w+))";
     TRACEBACK = r"Traceback \(most recent call last\)";
     FRAME = r#"(?m)^\s*File "([^"\n]+)", line (\d+)"#;
     RAISED = r"(?m)^([A-Za-z_][\w.]*(?:Error|Exception|Warning|Exit|Interrupt)\b.*)$";

@@ -110,7 +110,7 @@ static SECRETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"sk-[A-Za-z0-9_-]{16,}|AKIA[0-9A-Z]{16}|gh[po]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}",
         r"|glpat-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,}",
         r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|(?i:bearer) +[A-Za-z0-9._~+/=-]{8,}",
-        r"|(?i:password|passwd|secret|token|api_?key)=[^\s&]+|://[^/\s:@]+:[^/\s@]+@",
+        r"|(?i:password|passwd|secret|token|api_?key)=[^\s&•][^\s&]*|://[^/\s:@]+:[^/\s@]+@",
         r"|[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+\.[A-Za-z]{2,}",
     ))
     .ok()
