@@ -8,10 +8,14 @@ from agentmem.toollog.models import ToolCall
 
 SEEDS = (
     "", " ", "x", "a:b", "a;b", "=>", "a => b", "FAIL", "FAIL x", "PENDING", "PASS", "#59;", "#", "##1;",
-    "%%{init: {}}%%", "%% c", "direction TB", "change direction", "LRtool", "-->", "c1 --> c2: x", "\n", "\r\n",
-    "\0", "\x1b[31mred\x1b[0m", "&lt;", "&amp", "<b>", "[[fork]]", "<<join>>", '"', "state", "note", "end", "t1",
-    "c1", "c1_2", "classDef x fill:#fff", "style a:b#c;", "ﬂ°x¶ß", "\ud83d", "😀", "phở bò", "phở", "שלום", "日本語",
-    "\u2028", "\ufeff", "\xa0x\xa0", "`", "```", "}", "{", "state c1 {", "\\n", "|", "repeat 3 to c9", "__proto__",
+    "%%{init: {}}%%", "%% c", "direction TB", "change direction",
+    "LRtool", "-->", "c1 --> c2: x", "\n", "\r\n",
+    "\0", "\x1b[31mred\x1b[0m", "&lt;", "&amp", "<b>", "[[fork]]", "<<join>>", '"',
+    "state", "note", "end", "t1",
+    "c1", "c1_2", "classDef x fill:#fff", "style a:b#c;", "ﬂ°x¶ß", "\ud83d", "😀",
+    "phở bò", "phở", "שלום", "日本語",
+    "\u2028", "\ufeff", "\xa0x\xa0", "`", "```", "}", "{", "state c1 {", "\\n", "|",
+    "repeat 3 to c9", "__proto__",
 )  # fmt: skip
 
 words = st.one_of(

@@ -9,7 +9,15 @@ use std::fmt::Write as _;
 /// Bytes of a summary that are kept before a level cuts it.
 pub(super) const KEPT_BYTES: usize = 240;
 
-const PATH_KEYS: [&str; 7] = ["file_path", "path", "filename", "notebook_path", "target_file", "file", "filepath"];
+const PATH_KEYS: [&str; 7] = [
+    "file_path",
+    "path",
+    "filename",
+    "notebook_path",
+    "target_file",
+    "file",
+    "filepath",
+];
 const COMMAND_KEYS: [&str; 4] = ["command", "cmd", "script", "code"];
 const CONTENT_KEYS: [&str; 4] = ["content", "file_text", "new_source", "text"];
 
@@ -18,7 +26,11 @@ pub(super) fn summarize(tool: &str, arguments: Arguments<'_>) -> (String, Kind) 
     let text = arguments.as_str();
     let kind = Kind::of(tool);
     let looks_like_json = text.trim_start().starts_with(['{', '[', '"']);
-    let value = if matches!(arguments, Arguments::Json(_)) || looks_like_json { json::read(text, 3) } else { None };
+    let value = if matches!(arguments, Arguments::Json(_)) || looks_like_json {
+        json::read(text, 3)
+    } else {
+        None
+    };
     let mut out = String::new();
     let kind = match &value {
         Some(object @ Brief::Object { .. }) => of_object(&mut out, object, kind),
@@ -41,7 +53,10 @@ pub(super) fn summarize(tool: &str, arguments: Arguments<'_>) -> (String, Kind) 
 }
 
 fn of_object(out: &mut String, object: &Brief<'_>, kind: Kind) -> Kind {
-    if let Some(text) = object.text_of(&COMMAND_KEYS).filter(|_| object.text_of(&PATH_KEYS).is_none()) {
+    if let Some(text) = object
+        .text_of(&COMMAND_KEYS)
+        .filter(|_| object.text_of(&PATH_KEYS).is_none())
+    {
         out.push_str(&command(text));
         return kind.with_command(text);
     }
@@ -65,9 +80,14 @@ fn of_object(out: &mut String, object: &Brief<'_>, kind: Kind) -> Kind {
         return kind;
     }
     if let Some(Brief::Array { items, length }) = object.get("todos") {
-        let done = items.iter().filter(|item| item.text_of(&["status"]) == Some("completed")).count();
+        let done = items
+            .iter()
+            .filter(|item| item.text_of(&["status"]) == Some("completed"))
+            .count();
         let _ = write!(out, "{done}/{length} done");
-        let now = items.iter().find(|item| item.text_of(&["status"]) == Some("in_progress"));
+        let now = items
+            .iter()
+            .find(|item| item.text_of(&["status"]) == Some("in_progress"));
         if let Some(text) = now.and_then(|item| item.text_of(&["content", "activeForm"])) {
             let _ = write!(out, " now {text}");
         }
@@ -77,7 +97,10 @@ fn of_object(out: &mut String, object: &Brief<'_>, kind: Kind) -> Kind {
         out.push_str(url.split_once("://").map_or(url, |(_, rest)| rest));
         return kind;
     }
-    if let Some(query) = object.text_of(&["query", "q"]).filter(|_| object.fields().len() <= 3) {
+    if let Some(query) = object
+        .text_of(&["query", "q"])
+        .filter(|_| object.fields().len() <= 3)
+    {
         out.push_str(query);
         return kind;
     }
@@ -137,14 +160,23 @@ fn changed_lines(old: &str, new: &str) -> (usize, usize) {
     let new: Vec<&str> = new.lines().collect();
     let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let most = old.len().min(new.len()) - head;
-    let tail = old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
+    let tail = old
+        .iter()
+        .rev()
+        .zip(new.iter().rev())
+        .take(most)
+        .take_while(|(a, b)| a == b)
+        .count();
     (new.len() - head - tail, old.len() - head - tail)
 }
 
 /// A shell command without what says nothing: leading `cd`, redirections, a final `tail`, here-document bodies.
 pub(super) fn command(text: &str) -> String {
     let mut rest = text.trim();
-    while let Some(after) = rest.strip_prefix("cd ").and_then(|after| after.split_once("&& ")) {
+    while let Some(after) = rest
+        .strip_prefix("cd ")
+        .and_then(|after| after.split_once("&& "))
+    {
         if after.0.contains('\n') {
             break;
         }

@@ -16,9 +16,10 @@ pub(super) const CLASSES: u8 = 4;
 
 /// Endings that make a dotted word a file's name rather than an attribute.
 const EXTENSIONS: [&str; 44] = [
-    "py", "rs", "js", "ts", "tsx", "jsx", "go", "rb", "ex", "exs", "heex", "java", "kt", "c", "h", "cc", "cpp", "hpp", "cs",
-    "php", "sh", "sql", "md", "rst", "txt", "json", "jsonl", "yaml", "yml", "toml", "cfg", "ini", "lock", "html", "css",
-    "scss", "vue", "svelte", "csv", "log", "xml", "png", "zip", "swift",
+    "py", "rs", "js", "ts", "tsx", "jsx", "go", "rb", "ex", "exs", "heex", "java", "kt", "c", "h",
+    "cc", "cpp", "hpp", "cs", "php", "sh", "sql", "md", "rst", "txt", "json", "jsonl", "yaml",
+    "yml", "toml", "cfg", "ini", "lock", "html", "css", "scss", "vue", "svelte", "csv", "log",
+    "xml", "png", "zip", "swift",
 ];
 
 /// Candidate identifiers of one result, in order of appearance.
@@ -45,19 +46,29 @@ pub(super) struct Scratch {
 }
 
 /// The candidates of a result whose hash `is_known` does not hold.
-pub(super) fn candidates(result: &str, scratch: &mut Scratch, is_known: impl Fn(u64) -> bool) -> Candidates {
+pub(super) fn candidates(
+    result: &str,
+    scratch: &mut Scratch,
+    is_known: impl Fn(u64) -> bool,
+) -> Candidates {
     let Scratch { found, kept, seen } = scratch;
     found.clear();
     kept.clear();
     seen.clear();
     let head = result.floor_char_boundary(HEAD);
-    words(result.get(..head).unwrap_or_default(), &mut |class, start, end| found.push((class, start as u32, end as u32)));
+    words(
+        result.get(..head).unwrap_or_default(),
+        &mut |class, start, end| found.push((class, start as u32, end as u32)),
+    );
     if result.len() > head {
         let from = result.ceil_char_boundary(result.len().saturating_sub(TAIL).max(head));
-        words(result.get(from..).unwrap_or_default(), &mut |class, start, end| {
-            // Results are far shorter than 4 GB: Python could not hold them twice.
-            found.push((class, (from + start) as u32, (from + end) as u32));
-        });
+        words(
+            result.get(from..).unwrap_or_default(),
+            &mut |class, start, end| {
+                // Results are far shorter than 4 GB: Python could not hold them twice.
+                found.push((class, (from + start) as u32, (from + end) as u32));
+            },
+        );
     }
     let word = |start: u32, end: u32| result.get(start as usize..end as usize).unwrap_or_default();
     // The likeliest first, each in order of appearance; then back to that order.
@@ -78,7 +89,10 @@ pub(super) fn candidates(result: &str, scratch: &mut Scratch, is_known: impl Fn(
         }
     }
     kept.sort_unstable();
-    let mut out = Candidates { words: String::with_capacity(bytes), classes: Vec::with_capacity(kept.len()) };
+    let mut out = Candidates {
+        words: String::with_capacity(bytes),
+        classes: Vec::with_capacity(kept.len()),
+    };
     for (class, start, end) in kept.iter().filter_map(|index| found.get(*index)) {
         if !out.classes.is_empty() {
             out.words.push('\n');
@@ -179,9 +193,16 @@ pub(super) fn words(text: &str, each: &mut impl FnMut(u8, usize, usize)) {
         while is_url && byte(from) == b'/' {
             from += 1;
         }
-        let Some(word) = text.get(from..to).filter(|word| (2..=120).contains(&word.len())) else { continue };
+        let Some(word) = text
+            .get(from..to)
+            .filter(|word| (2..=120).contains(&word.len()))
+        else {
+            continue;
+        };
         if parts == DIGIT && word.len() <= 7 {
-            let number = word.bytes().fold(0, |number, digit| number * 10 + u64::from(digit & 15));
+            let number = word
+                .bytes()
+                .fold(0, |number, digit| number * 10 + u64::from(digit & 15));
             let follows = number == line_number + 1;
             line_number = number;
             if follows {
@@ -189,8 +210,9 @@ pub(super) fn words(text: &str, each: &mut impl FnMut(u8, usize, usize)) {
             }
         }
         // Parts of a clock time say nothing alone.
-        let clock = (byte(at) == b':' && byte(at + 1).is_ascii_digit() && byte(at - 1).is_ascii_digit())
-            || (start >= 2 && byte(start - 1) == b':' && byte(start - 2).is_ascii_digit());
+        let clock =
+            (byte(at) == b':' && byte(at + 1).is_ascii_digit() && byte(at - 1).is_ascii_digit())
+                || (start >= 2 && byte(start - 1) == b':' && byte(start - 2).is_ascii_digit());
         let quoted = is_quoted && start > 0 && byte(start - 1) == b'"';
         if let Some(class) = class_of(word, parts, quoted, clock) {
             each(if is_url { class.max(2) } else { class }, from, to);
@@ -219,8 +241,15 @@ fn class_of(word: &str, parts: u8, quoted: bool, clock: bool) -> Option<u8> {
         return None;
     }
     if has(DOT) {
-        let is_file = has(LOWER) && word.rsplit_once('.').is_some_and(|(stem, end)| !stem.is_empty() && EXTENSIONS.contains(&end));
-        return if is_file { Some(0) } else { (word.len() > 4).then_some(2) };
+        let is_file = has(LOWER)
+            && word
+                .rsplit_once('.')
+                .is_some_and(|(stem, end)| !stem.is_empty() && EXTENSIONS.contains(&end));
+        return if is_file {
+            Some(0)
+        } else {
+            (word.len() > 4).then_some(2)
+        };
     }
     if has(JOINT) && word.len() > 3 {
         return Some(1);

@@ -37,7 +37,10 @@ fn point_at(bytes: &[u8], at: usize) -> (u32, usize) {
         b @ 0x00..=0x7F => (u32::from(b), 1),
         b @ 0x80..=0xDF => ((u32::from(b & 0x1F) << 6) | byte(1), 2),
         b @ 0xE0..=0xEF => ((u32::from(b & 0x0F) << 12) | (byte(1) << 6) | byte(2), 3),
-        b => ((u32::from(b & 0x07) << 18) | (byte(1) << 12) | (byte(2) << 6) | byte(3), 4),
+        b => (
+            (u32::from(b & 0x07) << 18) | (byte(1) << 12) | (byte(2) << 6) | byte(3),
+            4,
+        ),
     }
 }
 
@@ -89,15 +92,24 @@ const LOOK: [bool; 256] = {
 
 /// Whether `direction` and what may follow it stand here: one such word makes the whole line a direction statement.
 fn is_direction(bytes: &[u8], at: usize) -> bool {
-    let Some(word) = bytes.get(at..at + 9) else { return false };
-    word.eq_ignore_ascii_case(b"direction") && (at + 9 == bytes.len() || is_space(point_at(bytes, at + 9).0))
+    let Some(word) = bytes.get(at..at + 9) else {
+        return false;
+    };
+    word.eq_ignore_ascii_case(b"direction")
+        && (at + 9 == bytes.len() || is_space(point_at(bytes, at + 9).0))
 }
 
 fn is_fork(bytes: &[u8], at: usize) -> bool {
     let rest = bytes.get(at..).unwrap_or_default();
     [&b"[[fork]]"[..], b"[[join]]", b"[[choice]]"]
         .iter()
-        .any(|word| rest.len() >= word.len() && rest.iter().zip(*word).all(|(a, b)| a.eq_ignore_ascii_case(b)))
+        .any(|word| {
+            rest.len() >= word.len()
+                && rest
+                    .iter()
+                    .zip(*word)
+                    .all(|(a, b)| a.eq_ignore_ascii_case(b))
+        })
 }
 
 /// Appends `text` (generalized UTF-8) to a label so that every Mermaid release shows it and [`unescape`] gives it back.
@@ -173,8 +185,15 @@ pub(super) fn escape_result(out: &mut String, text: &str, is_ok: bool) {
             if let Some(rest) = text.strip_prefix(word)
                 && (rest.is_empty() || rest.starts_with(' '))
             {
-                push_entity(out, u32::from(text.as_bytes().first().copied().unwrap_or(0)));
-                escape(out, text.as_bytes().get(1..).unwrap_or_default(), Slot::Result);
+                push_entity(
+                    out,
+                    u32::from(text.as_bytes().first().copied().unwrap_or(0)),
+                );
+                escape(
+                    out,
+                    text.as_bytes().get(1..).unwrap_or_default(),
+                    Slot::Result,
+                );
                 return;
             }
         }
@@ -207,12 +226,22 @@ pub(super) fn unescape(text: &str, slot: Slot) -> Result<Vec<u8>, Undecodable> {
             b';' => {
                 let start = hash.filter(|start| *start + 1 < at);
                 let Some(start) = start else {
-                    return Err(Undecodable { at, reason: "a `;` that ends no entity; write it as #59;" });
+                    return Err(Undecodable {
+                        at,
+                        reason: "a `;` that ends no entity; write it as #59;",
+                    });
                 };
                 let digits = text.get(start + 1..at).unwrap_or_default();
-                let point = digits.parse::<u32>().ok().filter(|point| *point <= 0x10_FFFF);
-                let Some(point) = point.filter(|_| digits == "0" || !digits.starts_with('0')) else {
-                    return Err(Undecodable { at: start, reason: "an entity that is no Unicode code point" });
+                let point = digits
+                    .parse::<u32>()
+                    .ok()
+                    .filter(|point| *point <= 0x10_FFFF);
+                let Some(point) = point.filter(|_| digits == "0" || !digits.starts_with('0'))
+                else {
+                    return Err(Undecodable {
+                        at: start,
+                        reason: "an entity that is no Unicode code point",
+                    });
                 };
                 out.extend_from_slice(bytes.get(run..start).unwrap_or_default());
                 push_point(&mut out, point, start, slot)?;
@@ -220,7 +249,10 @@ pub(super) fn unescape(text: &str, slot: Slot) -> Result<Vec<u8>, Undecodable> {
                 hash = None;
             }
             0x00..=0x1F | 0x7F => {
-                return Err(Undecodable { at, reason: "a control character; it is written as an entity" });
+                return Err(Undecodable {
+                    at,
+                    reason: "a control character; it is written as an entity",
+                });
             }
             _ => hash = None,
         }
@@ -237,9 +269,16 @@ fn push_point(out: &mut Vec<u8>, point: u32, at: usize, slot: Slot) -> Result<()
         return Ok(());
     }
     if !matches!(slot, Slot::Tool | Slot::Description) {
-        return Err(Undecodable { at, reason: "half of a surrogate pair, which only a tool's name may hold" });
+        return Err(Undecodable {
+            at,
+            reason: "half of a surrogate pair, which only a tool's name may hold",
+        });
     }
-    out.extend([0xE0 | (point >> 12) as u8, 0x80 | (point >> 6 & 0x3F) as u8, 0x80 | (point & 0x3F) as u8]);
+    out.extend([
+        0xE0 | (point >> 12) as u8,
+        0x80 | (point >> 6 & 0x3F) as u8,
+        0x80 | (point & 0x3F) as u8,
+    ]);
     Ok(())
 }
 
@@ -249,5 +288,8 @@ pub(super) fn unescape_text(text: &str, slot: Slot) -> Result<String, Undecodabl
         return Ok(text.to_owned());
     }
     let bytes = unescape(text, slot)?;
-    String::from_utf8(bytes).map_err(|_| Undecodable { at: 0, reason: "text that is not UTF-8" })
+    String::from_utf8(bytes).map_err(|_| Undecodable {
+        at: 0,
+        reason: "text that is not UTF-8",
+    })
 }

@@ -13,8 +13,14 @@ pub(super) enum Brief<'a> {
     Bool(bool),
     Number(String),
     Text(Cow<'a, str>),
-    Array { length: usize, items: Vec<Brief<'a>> },
-    Object { length: usize, fields: Vec<(Cow<'a, str>, Brief<'a>)> },
+    Array {
+        length: usize,
+        items: Vec<Brief<'a>>,
+    },
+    Object {
+        length: usize,
+        fields: Vec<(Cow<'a, str>, Brief<'a>)>,
+    },
 }
 
 /// Reads one JSON value and keeps its outer `levels`, below them only lengths; `None` if the text is anything else (or nests deeper than serde_json goes).
@@ -34,7 +40,10 @@ impl<'a> Brief<'a> {
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
-        self.fields().iter().find(|(name, _)| name == key).map(|(_, value)| value)
+        self.fields()
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value)
     }
 
     pub(super) fn text(&self) -> Option<&str> {
@@ -46,7 +55,8 @@ impl<'a> Brief<'a> {
 
     /// The text of the first of these fields that holds one.
     pub(super) fn text_of(&self, keys: &[&str]) -> Option<&str> {
-        keys.iter().find_map(|key| self.get(key).and_then(Brief::text))
+        keys.iter()
+            .find_map(|key| self.get(key).and_then(Brief::text))
     }
 }
 
@@ -103,7 +113,10 @@ impl<'de> Visitor<'de> for Seed {
         let mut length = 0;
         if self.levels > 0 {
             while items.len() < KEPT_ITEMS {
-                let Some(item) = access.next_element_seed(Self { levels: self.levels - 1 })? else {
+                let Some(item) = access.next_element_seed(Self {
+                    levels: self.levels - 1,
+                })?
+                else {
                     return Ok(Brief::Array { length, items });
                 };
                 items.push(item);
@@ -124,7 +137,9 @@ impl<'de> Visitor<'de> for Seed {
                 let Some(Key(key)) = access.next_key::<Key<'de>>()? else {
                     return Ok(Brief::Object { length, fields });
                 };
-                let value = access.next_value_seed(Self { levels: self.levels - 1 })?;
+                let value = access.next_value_seed(Self {
+                    levels: self.levels - 1,
+                })?;
                 fields.push((key, value));
                 length += 1;
             }

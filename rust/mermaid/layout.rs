@@ -13,10 +13,21 @@ pub(super) fn layout(parents: &[Option<usize>], batches: &[Option<i64>]) -> Vec<
     let mut depth = vec![0usize; count];
     let mut parent = vec![usize::MAX; count];
     for index in 0..count {
-        let Some(given) = parents.get(index).copied().flatten().filter(|given| *given < index) else { continue };
+        let Some(given) = parents
+            .get(index)
+            .copied()
+            .flatten()
+            .filter(|given| *given < index)
+        else {
+            continue;
+        };
         // Parents come first, so the parent's own depth is settled.
         let above = depth.get(given).copied().unwrap_or(0);
-        let (place, run) = if above >= MAX_DEPTH { (above, parent.get(given).copied()) } else { (above + 1, Some(given)) };
+        let (place, run) = if above >= MAX_DEPTH {
+            (above, parent.get(given).copied())
+        } else {
+            (above + 1, Some(given))
+        };
         if let (Some(d), Some(p)) = (depth.get_mut(index), parent.get_mut(index)) {
             *d = place;
             *p = run.unwrap_or(usize::MAX);
@@ -39,15 +50,30 @@ pub(super) fn layout(parents: &[Option<usize>], batches: &[Option<i64>]) -> Vec<
     }
     let mut order = Vec::with_capacity(count);
     // (the next sibling to visit, its number, the batch of the one before)
-    let mut stack = vec![(first.get(root).copied().unwrap_or(usize::MAX), 1u32, None::<i64>)];
+    let mut stack = vec![(
+        first.get(root).copied().unwrap_or(usize::MAX),
+        1u32,
+        None::<i64>,
+    )];
     while let Some((index, number, before)) = stack.pop() {
         if index >= count {
             continue;
         }
         let batch = batches.get(index).copied().flatten();
         let joins = number > 1 && batch.is_some() && batch == before;
-        order.push((index, Place { depth: stack.len(), number, joins }));
-        stack.push((next.get(index).copied().unwrap_or(usize::MAX), number + 1, batch));
+        order.push((
+            index,
+            Place {
+                depth: stack.len(),
+                number,
+                joins,
+            },
+        ));
+        stack.push((
+            next.get(index).copied().unwrap_or(usize::MAX),
+            number + 1,
+            batch,
+        ));
         let child = first.get(index).copied().unwrap_or(usize::MAX);
         if child != usize::MAX {
             stack.push((child, 1, None));
@@ -65,7 +91,6 @@ fn set(list: &mut [usize], at: usize, value: usize) {
         *slot = value;
     }
 }
-
 
 /// The public names of a step's place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,7 +126,13 @@ pub fn references(steps: &[Step], before: &[u32], open: &[Option<u32>]) -> Vec<R
     let continues = continues(steps);
     let mut numbers: Vec<u32> = before.to_vec();
     let mut firsts: Vec<u32> = (0..before.len())
-        .map(|depth| open.get(depth).copied().flatten().or(before.get(depth).copied()).unwrap_or(0))
+        .map(|depth| {
+            open.get(depth)
+                .copied()
+                .flatten()
+                .or(before.get(depth).copied())
+                .unwrap_or(0)
+        })
         .collect();
     let mut out = Vec::with_capacity(steps.len());
     for (step, continues) in steps.iter().zip(continues) {

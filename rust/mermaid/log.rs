@@ -34,7 +34,13 @@ pub enum Level {
 
 impl Level {
     /// All levels, the fullest first.
-    pub const ALL: [Self; 5] = [Self::Standard, Self::Brief, Self::Short, Self::Terse, Self::Names];
+    pub const ALL: [Self; 5] = [
+        Self::Standard,
+        Self::Brief,
+        Self::Short,
+        Self::Terse,
+        Self::Names,
+    ];
 
     /// The level's public name.
     #[must_use]
@@ -73,7 +79,11 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { level: Level::Standard, budget_tokens: None, is_exact: false }
+        Self {
+            level: Level::Standard,
+            budget_tokens: None,
+            is_exact: false,
+        }
     }
 }
 
@@ -146,7 +156,9 @@ impl Log {
     /// [`Error::InvalidInput`] above [`MAX_CALLS`] calls.
     pub fn append(&mut self, call: &Call<'_>) -> Result<()> {
         if self.digests.len() >= MAX_CALLS {
-            return Err(Error::InvalidInput(format!("a log holds at most {MAX_CALLS} calls; start another one")));
+            return Err(Error::InvalidInput(format!(
+                "a log holds at most {MAX_CALLS} calls; start another one"
+            )));
         }
         let text = call.arguments.as_str();
         let result = call.result.unwrap_or_default();
@@ -160,7 +172,9 @@ impl Log {
         let (summary, kind) = arguments::summarize(&shown, call.arguments);
         let told = outcome::summarize(kind, outcome, call.result);
         let named = &mut self.named;
-        let head = text.get(..text.floor_char_boundary(NAMED_BYTES)).unwrap_or_default();
+        let head = text
+            .get(..text.floor_char_boundary(NAMED_BYTES))
+            .unwrap_or_default();
         carry::words(head, &mut |_, start, end| {
             named.insert(carry::hash_of(head.get(start..end).unwrap_or_default()));
         });
@@ -171,7 +185,16 @@ impl Log {
         self.raw_bytes += raw_bytes;
         self.raw_tokens += raw_tokens;
         let hash = content_hash(call);
-        self.digests.push(Digest { tool, arguments: summary, result: told, outcome, candidates, raw_bytes, raw_tokens, hash });
+        self.digests.push(Digest {
+            tool,
+            arguments: summary,
+            result: told,
+            outcome,
+            candidates,
+            raw_bytes,
+            raw_tokens,
+            hash,
+        });
         self.parents.push(call.parent);
         self.batches.push(call.batch);
         Ok(())
@@ -195,14 +218,18 @@ impl Log {
     pub fn canvas(&self, options: Options) -> Canvas {
         let root = self.root.root();
         let order = layout(&self.parents, &self.batches);
-        let mut levels = Level::ALL.into_iter().filter(|level| *level >= options.level);
+        let mut levels = Level::ALL
+            .into_iter()
+            .filter(|level| *level >= options.level);
         loop {
             let level = levels.next().unwrap_or(Level::Names);
             let canvas = self.draw(level, &root, &order);
             let most = |raw: usize| (raw as f64 * MOST_SHARE) as usize;
             let fits = canvas.bytes <= most(self.raw_bytes)
                 && canvas.tokens <= most(self.raw_tokens)
-                && options.budget_tokens.is_none_or(|budget| canvas.tokens <= budget);
+                && options
+                    .budget_tokens
+                    .is_none_or(|budget| canvas.tokens <= budget);
             if fits || options.is_exact || level == Level::Names {
                 return canvas;
             }
@@ -214,14 +241,31 @@ impl Log {
         let mut told: Vec<Option<(String, String)>> = told.into_iter().map(Some).collect();
         let mut steps = Vec::with_capacity(order.len());
         for (index, place) in order {
-            let Some(digest) = self.digests.get(*index) else { continue };
-            let (arguments, result) = told.get_mut(*index).and_then(Option::take).unwrap_or_default();
-            steps.push(Step { tool: digest.tool.clone(), arguments, outcome: digest.outcome, result, place: *place });
+            let Some(digest) = self.digests.get(*index) else {
+                continue;
+            };
+            let (arguments, result) = told
+                .get_mut(*index)
+                .and_then(Option::take)
+                .unwrap_or_default();
+            steps.push(Step {
+                tool: digest.tool.clone(),
+                arguments,
+                outcome: digest.outcome,
+                result,
+                place: *place,
+            });
         }
         let hash = |_: usize, from: usize, to: usize| {
             let mut hasher = Xxh3::new();
             for (index, _) in order.get(from..to).unwrap_or_default() {
-                hasher.update(&self.digests.get(*index).map_or(0, |digest| digest.hash).to_le_bytes());
+                hasher.update(
+                    &self
+                        .digests
+                        .get(*index)
+                        .map_or(0, |digest| digest.hash)
+                        .to_le_bytes(),
+                );
             }
             (hasher.digest() >> 32) as u32
         };
@@ -251,14 +295,24 @@ impl Log {
         for digest in &self.digests {
             // Where short calls have taken more than their share, the next ones say less.
             let is_over = level == Level::Standard && (bytes < 0.0 || tokens < 0.0);
-            let (most_arguments, most_ok, most_failure) = if is_over { Level::Brief.limits() } else { limits };
+            let (most_arguments, most_ok, most_failure) = if is_over {
+                Level::Brief.limits()
+            } else {
+                limits
+            };
             let arguments = cut(&strip(&digest.arguments, root), most_arguments).into_owned();
-            let most = if digest.outcome == Outcome::Error { most_failure } else { most_ok };
+            let most = if digest.outcome == Outcome::Error {
+                most_failure
+            } else {
+                most_ok
+            };
             let mut result = cut(&strip(&digest.result, root), most).into_owned();
             if level == Level::Standard {
                 bytes += digest.raw_bytes as f64 * CARRY_SHARE;
                 tokens += digest.raw_tokens as f64 * CARRY_SHARE;
-                bytes -= (LINE_BYTES + digest.tool.as_bytes().len() + arguments.len() + result.len()) as f64;
+                bytes -=
+                    (LINE_BYTES + digest.tool.as_bytes().len() + arguments.len() + result.len())
+                        as f64;
                 tokens -= (11 + estimate_tokens(&arguments) + estimate_tokens(&result)) as f64;
                 let (added, cost) = carry_over(digest, &result, root, &mut carried, bytes, tokens);
                 if !added.is_empty() {
@@ -277,7 +331,14 @@ impl Log {
 }
 
 /// The call's new identifiers that fit, in order of appearance, and their tokens.
-fn carry_over(digest: &Digest, result: &str, root: &str, carried: &mut FxHashSet<u64>, bytes: f64, tokens: f64) -> (String, usize) {
+fn carry_over(
+    digest: &Digest,
+    result: &str,
+    root: &str,
+    carried: &mut FxHashSet<u64>,
+    bytes: f64,
+    tokens: f64,
+) -> (String, usize) {
     let (mut bytes, mut tokens) = (bytes.min(CARRY_BYTES as f64), tokens);
     let found: Vec<(u8, &str, u64)> = digest
         .candidates
@@ -314,7 +375,11 @@ fn carry_over(digest: &Digest, result: &str, root: &str, carried: &mut FxHashSet
 
 fn content_hash(call: &Call<'_>) -> u64 {
     let mut hasher = Xxh3::new();
-    for part in [call.name, call.arguments.as_str().as_bytes(), call.result.unwrap_or_default().as_bytes()] {
+    for part in [
+        call.name,
+        call.arguments.as_str().as_bytes(),
+        call.result.unwrap_or_default().as_bytes(),
+    ] {
         hasher.update(&(part.len() as u64).to_le_bytes());
         hasher.update(part);
     }

@@ -33,17 +33,43 @@ pub(super) enum Kind {
 
 impl Kind {
     pub(super) fn of(tool: &str) -> Self {
-        let short = tool.rsplit("__").next().unwrap_or(tool).get(..48.min(tool.len())).unwrap_or(tool).to_ascii_lowercase();
+        let short = tool
+            .rsplit("__")
+            .next()
+            .unwrap_or(tool)
+            .get(..48.min(tool.len()))
+            .unwrap_or(tool)
+            .to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| short.contains(word));
-        if has(&["bash", "shell", "exec", "terminal", "run_command", "run_ipython"]) || short == "run" {
+        if has(&[
+            "bash",
+            "shell",
+            "exec",
+            "terminal",
+            "run_command",
+            "run_ipython",
+        ]) || short == "run"
+        {
             Self::Shell
         } else if short == "task" || short == "agent" || has(&["subagent", "sub_agent"]) {
             Self::Agent
-        } else if has(&["grep", "glob", "find_file", "list_dir"]) || matches!(short.as_str(), "ls" | "find" | "search" | "search_dir" | "search_file") {
+        } else if has(&["grep", "glob", "find_file", "list_dir"])
+            || matches!(
+                short.as_str(),
+                "ls" | "find" | "search" | "search_dir" | "search_file"
+            )
+        {
             Self::Search
-        } else if has(&["edit", "str_replace", "write", "apply_patch", "insert"]) || short == "create" {
+        } else if has(&["edit", "str_replace", "write", "apply_patch", "insert"])
+            || short == "create"
+        {
             Self::Edit
-        } else if short.starts_with("read") || matches!(short.as_str(), "cat" | "view" | "open" | "goto" | "scroll_down" | "scroll_up") {
+        } else if short.starts_with("read")
+            || matches!(
+                short.as_str(),
+                "cat" | "view" | "open" | "goto" | "scroll_down" | "scroll_up"
+            )
+        {
             Self::Read
         } else {
             Self::Other
@@ -53,14 +79,20 @@ impl Kind {
     /// What a command line makes of a tool.
     pub(super) fn with_command(self, text: &str) -> Self {
         let text = text.trim_start();
-        let text = text.strip_prefix("cd ").and_then(|rest| rest.split_once("&& ")).map_or(text, |(_, rest)| rest);
+        let text = text
+            .strip_prefix("cd ")
+            .and_then(|rest| rest.split_once("&& "))
+            .map_or(text, |(_, rest)| rest);
         let first = text.split([' ', '\n']).next().unwrap_or_default();
         if !matches!(self, Self::Shell | Self::Other) {
             return self;
         }
         match first {
-            "cat" | "sed" | "open" | "goto" | "scroll_down" | "scroll_up" | "head" | "tail" => Self::Read,
-            "grep" | "rg" | "ag" | "find" | "ls" | "search_dir" | "search_file" | "find_file" | "tree" => Self::Search,
+            "cat" | "sed" | "open" | "goto" | "scroll_down" | "scroll_up" | "head" | "tail" => {
+                Self::Read
+            }
+            "grep" | "rg" | "ag" | "find" | "ls" | "search_dir" | "search_file" | "find_file"
+            | "tree" => Self::Search,
             "edit" | "create" | "insert" => Self::Edit,
             _ => self,
         }
@@ -69,7 +101,9 @@ impl Kind {
 
 /// The summary of a result, one line.
 pub(super) fn summarize(kind: Kind, outcome: Outcome, result: Option<&str>) -> String {
-    let Some(result) = result else { return String::new() };
+    let Some(result) = result else {
+        return String::new();
+    };
     let text = result.trim();
     if text.is_empty() {
         return String::new();
@@ -106,7 +140,11 @@ fn failure(out: &mut String, kind: Kind, text: &str) {
         separate(out);
         of_json(out, &object);
     } else if out.is_empty() {
-        out.push_str(text.lines().find(|line| !line.trim().is_empty()).unwrap_or(text));
+        out.push_str(
+            text.lines()
+                .find(|line| !line.trim().is_empty())
+                .unwrap_or(text),
+        );
     }
 }
 
@@ -115,7 +153,11 @@ fn success(out: &mut String, kind: Kind, text: &str) {
         Kind::Edit => {
             // A confirmation says no more than that it is ok; one that begins with an error is told.
             let first = text.lines().next().unwrap_or_default();
-            if let Some(line) = shell::error_line(first.get(..first.floor_char_boundary(400)).unwrap_or_default()) {
+            if let Some(line) = shell::error_line(
+                first
+                    .get(..first.floor_char_boundary(400))
+                    .unwrap_or_default(),
+            ) {
                 out.push_str(line);
             }
         }
@@ -127,7 +169,14 @@ fn success(out: &mut String, kind: Kind, text: &str) {
         Kind::Shell | Kind::Other => {
             if text.len() <= 60 && !text.contains('\n') && !text.starts_with(['{', '[']) {
                 out.push_str(text);
-            } else if let Some(value) = small_json(text, if text.get(..200).unwrap_or(text).contains("\"error\"") { 2 } else { 1 }) {
+            } else if let Some(value) = small_json(
+                text,
+                if text.get(..200).unwrap_or(text).contains("\"error\"") {
+                    2
+                } else {
+                    1
+                },
+            ) {
                 of_json(out, &value);
             } else if !shell::summarize(out, &window(text)) {
                 fallback(out, kind, text);
@@ -148,19 +197,28 @@ fn window(text: &str) -> Cow<'_, str> {
     if text.len() <= 2 * WINDOW {
         return Cow::Borrowed(text);
     }
-    let head = text.get(..text.floor_char_boundary(WINDOW)).unwrap_or_default();
-    let tail = text.get(text.ceil_char_boundary(text.len() - WINDOW)..).unwrap_or_default();
+    let head = text
+        .get(..text.floor_char_boundary(WINDOW))
+        .unwrap_or_default();
+    let tail = text
+        .get(text.ceil_char_boundary(text.len() - WINDOW)..)
+        .unwrap_or_default();
     Cow::Owned(format!("{head}\n{tail}"))
 }
 
 fn of_search(out: &mut String, text: &str) {
     let first = text.lines().next().unwrap_or_default();
     let lower = first.to_ascii_lowercase();
-    if lower.starts_with("no files") || lower.starts_with("no match") || lower.starts_with("found 0") {
+    if lower.starts_with("no files")
+        || lower.starts_with("no match")
+        || lower.starts_with("found 0")
+    {
         out.push_str("0 hits");
         return;
     }
-    if let Some(count) = lower.strip_prefix("found ").and_then(|rest| rest.split(' ').next())
+    if let Some(count) = lower
+        .strip_prefix("found ")
+        .and_then(|rest| rest.split(' ').next())
         && count.bytes().all(|b| b.is_ascii_digit())
     {
         match text.lines().nth(1).filter(|_| count == "1") {
@@ -181,8 +239,14 @@ fn of_search(out: &mut String, text: &str) {
 
 fn of_agent(out: &mut String, text: &str) {
     let number = |key: &str| {
-        let rest = text.rsplit_once(key)?.1.trim_start_matches([':', ' ', '"', '=']);
-        let end = rest.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(rest.len());
+        let rest = text
+            .rsplit_once(key)?
+            .1
+            .trim_start_matches([':', ' ', '"', '=']);
+        let end = rest
+            .bytes()
+            .position(|b| !b.is_ascii_digit())
+            .unwrap_or(rest.len());
         rest.get(..end)?.parse::<u64>().ok()
     };
     if let Some(calls) = number("tool_uses") {
@@ -197,8 +261,13 @@ fn of_agent(out: &mut String, text: &str) {
 
 /// The first heading, or the first line that says something.
 fn heading(out: &mut String, text: &str) {
-    let head = text.get(..text.floor_char_boundary(4000)).unwrap_or_default();
-    let line = head.lines().find(|line| line.starts_with('#')).or_else(|| head.lines().find(|line| line.trim().len() > 2));
+    let head = text
+        .get(..text.floor_char_boundary(4000))
+        .unwrap_or_default();
+    let line = head
+        .lines()
+        .find(|line| line.starts_with('#'))
+        .or_else(|| head.lines().find(|line| line.trim().len() > 2));
     out.push_str(line.unwrap_or_default().trim_start_matches(['#', ' ', '*']));
 }
 
@@ -208,16 +277,36 @@ fn fallback(out: &mut String, kind: Kind, text: &str) {
         let _ = write!(out, "{lines}L ");
     }
     if kind == Kind::Shell && lines > 1 {
-        let tail = text.get(text.ceil_char_boundary(text.len().saturating_sub(2000))..).unwrap_or_default();
-        out.push_str(tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim());
+        let tail = text
+            .get(text.ceil_char_boundary(text.len().saturating_sub(2000))..)
+            .unwrap_or_default();
+        out.push_str(
+            tail.lines()
+                .rev()
+                .find(|line| !line.trim().is_empty())
+                .unwrap_or_default()
+                .trim(),
+        );
     } else {
         heading(out, text);
     }
 }
 
 /// Keys that tell most about an object, best first.
-const TELLING: [&str; 12] =
-    ["error", "message", "status", "state", "id", "reservation_id", "order_id", "name", "title", "total", "count", "result"];
+const TELLING: [&str; 12] = [
+    "error",
+    "message",
+    "status",
+    "state",
+    "id",
+    "reservation_id",
+    "order_id",
+    "name",
+    "title",
+    "total",
+    "count",
+    "result",
+];
 
 fn of_json(out: &mut String, value: &Brief<'_>) {
     match value {
@@ -252,7 +341,12 @@ fn of_json(out: &mut String, value: &Brief<'_>) {
                 }
             }
             if shown < *length {
-                let _ = write!(out, "{}+{} keys", if out.is_empty() { "" } else { " " }, length - shown);
+                let _ = write!(
+                    out,
+                    "{}+{} keys",
+                    if out.is_empty() { "" } else { " " },
+                    length - shown
+                );
             }
         }
         other => push_field(out, "", other),

@@ -3,9 +3,13 @@
 //! Strict: a line that agentmem does not write, a number out of order or a page cut short is an error with its place,
 //! never a guess. Indentation, CRLF, blank lines, comments, styles and ```` ```mermaid ```` fences are passed over.
 
-use super::escape::{Slot, Undecodable, unescape, unescape_text};
+mod label;
+mod page;
+
+use self::label::read_label;
+use super::escape::Undecodable;
 use super::layout::MAX_DEPTH;
-use super::model::{MAX_CALLS, Name, Outcome, Place, Step};
+use super::model::{MAX_CALLS, Place, Step};
 use super::view::ToolsParser;
 use super::write::{HEADER, TITLE, TRAILER, write_pages};
 use crate::error::{Error, Result};
@@ -29,9 +33,13 @@ impl Document {
     /// The text as agentmem writes it; of agentmem's own text, the same bytes.
     #[must_use]
     pub fn to_text(&self) -> String {
-        write_pages(&self.steps, &self.root, &self.before, &self.open, |page, _, _| {
-            self.hashes.get(page).copied().unwrap_or(0)
-        })
+        write_pages(
+            &self.steps,
+            &self.root,
+            &self.before,
+            &self.open,
+            |page, _, _| self.hashes.get(page).copied().unwrap_or(0),
+        )
         .into_iter()
         .map(|page| page.text)
         .collect()
@@ -46,7 +54,10 @@ pub(super) struct Fault {
 }
 
 pub(super) fn fault<T>(at: usize, reason: impl Into<String>) -> std::result::Result<T, Fault> {
-    Err(Fault { at, reason: reason.into() })
+    Err(Fault {
+        at,
+        reason: reason.into(),
+    })
 }
 
 type Parsed<T> = std::result::Result<T, Fault>;
@@ -64,13 +75,21 @@ pub fn parse(text: &str) -> Result<Document> {
         let line = line.strip_suffix('\r').unwrap_or(line);
         let body = line.trim_start_matches([' ', '\t']);
         let indent = line.len() - body.len();
-        parser.line(body.trim_end_matches([' ', '\t'])).map_err(|fault| Error::MermaidParse {
-            line: number,
-            column: line.get(..indent + fault.at).map_or(1, |before| before.chars().count() + 1),
-            reason: fault.reason,
-        })?;
+        parser
+            .line(body.trim_end_matches([' ', '\t']))
+            .map_err(|fault| Error::MermaidParse {
+                line: number,
+                column: line
+                    .get(..indent + fault.at)
+                    .map_or(1, |before| before.chars().count() + 1),
+                reason: fault.reason,
+            })?;
     }
-    parser.finish().map_err(|reason| Error::MermaidParse { line: number, column: 1, reason })
+    parser.finish().map_err(|reason| Error::MermaidParse {
+        line: number,
+        column: 1,
+        reason,
+    })
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -136,13 +155,21 @@ impl Parser {
             return fault(0, format!("the diagram starts with `{TITLE}`"));
         }
         if let Some(rest) = line.strip_prefix("%%") {
-            if line == HEADER || line.strip_prefix(HEADER).is_some_and(|rest| rest.starts_with(' ')) {
+            if line == HEADER
+                || line
+                    .strip_prefix(HEADER)
+                    .is_some_and(|rest| rest.starts_with(' '))
+            {
                 return self.header(line);
             }
             if line.starts_with(TRAILER) {
                 return self.trailer(line);
             }
-            return if rest.starts_with('{') { fault(0, "a directive") } else { Ok(()) };
+            return if rest.starts_with('{') {
+                fault(0, "a directive")
+            } else {
+                Ok(())
+            };
         }
         if line.starts_with("classDef ") || line.starts_with("class ") {
             return Ok(());
@@ -177,110 +204,6 @@ impl Parser {
         }
     }
 
-    fn open_page(&mut self) -> Parsed<()> {
-        let is_first = self.document.before.is_empty();
-        if !is_first {
-            self.close_page()?;
-            if self.tools.is_some() {
-                return fault(0, "a second diagram");
-            }
-        }
-        self.in_page = true;
-        self.has_header = false;
-        self.has_trailer = false;
-        self.page_start = self.document.steps.len();
-        if is_first {
-            self.document.before = vec![0];
-            self.runs = vec![Run { last: 0, source: Source::Start, exit: Source::Start, latest: usize::MAX, may_join: false, on_page: false }];
-            self.set_prefix();
-        }
-        Ok(())
-    }
-
-    fn header(&mut self, line: &str) -> Parsed<()> {
-        if self.has_header || self.document.steps.len() != self.page_start || self.tools.is_some() {
-            return fault(0, "a header out of place");
-        }
-        self.has_header = true;
-        let mut at = HEADER.len();
-        let mut from = None;
-        let mut open = Vec::new();
-        for field in line.get(HEADER.len()..).unwrap_or_default().split(' ').skip(1) {
-            at += 1;
-            match field.split_once('=') {
-                Some(("root", value)) => {
-                    let root = unescape_text(value, Slot::Value).map_err(|error| shift(error, at + 5))?;
-                    if self.page_start > 0 && root != self.document.root {
-                        return fault(at, "another root than on the page before");
-                    }
-                    self.document.root = root;
-                }
-                Some(("from", value)) => match path_of(value) {
-                    Some(path) => from = Some(path),
-                    None => return fault(at, "`from` needs the id of a call"),
-                },
-                Some(("batch", value)) => {
-                    for id in value.split(',') {
-                        match path_of(id) {
-                            Some(path) => open.push(path),
-                            None => return fault(at, "`batch` needs ids of calls"),
-                        }
-                    }
-                }
-                _ => return fault(at, "a header field that agentmem/1 does not have"),
-            }
-            at += field.len();
-        }
-        self.start_from(from, &open, at)
-    }
-
-    /// Takes up where the page's header says.
-    fn start_from(&mut self, from: Option<Vec<u32>>, open: &[Vec<u32>], at: usize) -> Parsed<()> {
-        let is_first = self.page_start == 0;
-        self.runs.extend(self.closed.drain(..).rev());
-        let Some(mut before) = from else {
-            return if is_first && open.is_empty() { Ok(()) } else { fault(0, "a page that does not say what it starts from") };
-        };
-        if let Some(last) = before.last_mut() {
-            *last -= 1;
-        }
-        if is_first {
-            self.document.before.clone_from(&before);
-            self.document.open = vec![None; before.len()];
-        } else {
-            let here: Vec<u32> = self.runs.iter().map(|run| run.last).collect();
-            if here.get(..before.len()) != Some(before.as_slice())
-                && !(here.len() + 1 == before.len() && before.last() == Some(&0) && before.starts_with(&here))
-            {
-                return fault(at, "a page that does not start where the one before ended");
-            }
-        }
-        let latest: Vec<usize> = self.runs.iter().map(|run| run.latest).collect();
-        self.runs.clear();
-        for (depth, last) in before.iter().enumerate() {
-            let deepest = depth + 1 == before.len();
-            let exit = if deepest { Source::Start } else { Source::Call(*last) };
-            let latest = latest.get(depth).copied().unwrap_or(usize::MAX);
-            self.runs.push(Run { last: *last, source: Source::Start, exit, latest, may_join: false, on_page: false });
-        }
-        for path in open {
-            let depth = path.len() - 1;
-            let (Some(run), Some(first)) = (self.runs.get_mut(depth), path.last()) else {
-                return fault(at, "a batch of a run that is not open");
-            };
-            if before.get(..depth) != path.get(..depth) || *first > run.last || *first == 0 {
-                return fault(at, "a batch of a run that is not open");
-            }
-            run.may_join = true;
-            if is_first && let Some(slot) = self.document.open.get_mut(depth) {
-                *slot = Some(*first);
-            }
-        }
-        self.to_open = self.runs.len() - 1;
-        self.set_prefix();
-        Ok(())
-    }
-
     fn set_prefix(&mut self) {
         self.prefix.clear();
         self.prefix.push('c');
@@ -289,45 +212,6 @@ impl Parser {
             super::layout::push_number(&mut self.prefix, run.last);
             self.prefix.push('_');
         }
-    }
-
-    fn trailer(&mut self, line: &str) -> Parsed<()> {
-        if !self.has_header || self.has_trailer {
-            return fault(0, "a trailer out of place");
-        }
-        let rest = line.get(TRAILER.len()..).unwrap_or_default();
-        let fields = rest.split_once(" hash=").and_then(|(count, hash)| {
-            let well = hash.len() == 8 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-            Some((canonical_number(count).or((count == "0").then_some(0))?, u32::from_str_radix(hash, 16).ok().filter(|_| well)?))
-        });
-        let Some((count, hash)) = fields else { return fault(0, "a trailer reads `%% calls=3 hash=0123abcd`") };
-        let found = self.document.steps.len() - self.page_start;
-        if count as usize != found {
-            return fault(TRAILER.len(), format!("{count} calls are announced, {found} are there"));
-        }
-        if self.runs.len() > 1 {
-            return fault(0, "a sub-agent's run is not closed");
-        }
-        self.document.hashes.push(hash);
-        self.has_trailer = true;
-        Ok(())
-    }
-
-    fn close_page(&mut self) -> Parsed<()> {
-        if !self.in_page {
-            return fault(0, "a fence without a diagram");
-        }
-        if self.has_header && !self.has_trailer {
-            return fault(0, "the page's last line (`%% calls=…`) is missing: the text was cut");
-        }
-        if self.runs.len() > 1 {
-            return fault(0, "a sub-agent's run is not closed");
-        }
-        if let Some(tools) = self.tools.as_ref() {
-            tools.check_complete()?;
-        }
-        self.in_page = false;
-        Ok(())
     }
 
     fn finish(mut self) -> std::result::Result<Document, String> {
@@ -355,9 +239,14 @@ impl Parser {
     }
 
     fn open_run(&mut self, rest: &str) -> Parsed<()> {
-        let Some(id) = rest.strip_suffix(" {") else { return fault(0, "a line that agentmem does not write") };
+        let Some(id) = rest.strip_suffix(" {") else {
+            return fault(0, "a line that agentmem does not write");
+        };
         if self.to_open > 0 {
-            let number = self.runs.get(self.runs.len() - 1 - self.to_open).map_or(0, |run| run.last);
+            let number = self
+                .runs
+                .get(self.runs.len() - 1 - self.to_open)
+                .map_or(0, |run| run.last);
             if self.number(id) != Some(number) {
                 return fault(6, "the run of another call than the header says");
             }
@@ -365,22 +254,37 @@ impl Parser {
             self.set_prefix();
             return Ok(());
         }
-        let Some(run) = self.runs.last() else { return fault(0, "no diagram is open") };
+        let Some(run) = self.runs.last() else {
+            return fault(0, "no diagram is open");
+        };
         let just_now = run.latest != usize::MAX && run.latest + 1 == self.document.steps.len();
         if !just_now || run.last == 0 || self.number(id) != Some(run.last) {
-            return fault(6, "a sub-agent's run stands right after the call that started it");
+            return fault(
+                6,
+                "a sub-agent's run stands right after the call that started it",
+            );
         }
         if self.runs.len() > MAX_DEPTH {
             return fault(0, format!("sub-agents nest at most {MAX_DEPTH} deep"));
         }
         self.closed.clear();
-        self.runs.push(Run { last: 0, source: Source::Start, exit: Source::Start, latest: usize::MAX, may_join: false, on_page: false });
+        self.runs.push(Run {
+            last: 0,
+            source: Source::Start,
+            exit: Source::Start,
+            latest: usize::MAX,
+            may_join: false,
+            on_page: false,
+        });
         self.set_prefix();
         Ok(())
     }
 
     fn close_run(&mut self) -> Parsed<()> {
-        if self.runs.len() < 2 || self.to_open > 0 || self.runs.last().is_some_and(|run| run.last == 0) {
+        if self.runs.len() < 2
+            || self.to_open > 0
+            || self.runs.last().is_some_and(|run| run.last == 0)
+        {
             return fault(0, "a brace that closes nothing");
         }
         self.closed.extend(self.runs.pop());
@@ -390,20 +294,29 @@ impl Parser {
 
     /// The number of an id of the current run.
     fn number(&self, id: &str) -> Option<u32> {
-        id.strip_prefix(self.prefix.as_str()).and_then(canonical_number)
+        id.strip_prefix(self.prefix.as_str())
+            .and_then(canonical_number)
     }
 
     fn transition(&mut self, line: &str) -> Parsed<()> {
-        let Some((source, rest)) = line.split_once(" --> ") else { return fault(0, "a line that agentmem does not write") };
+        let Some((source, rest)) = line.split_once(" --> ") else {
+            return fault(0, "a line that agentmem does not write");
+        };
         let at = source.len() + 5;
-        let (target, label) = rest.split_once(": ").map_or((rest, None), |(target, label)| (target, Some(label)));
+        let (target, label) = rest
+            .split_once(": ")
+            .map_or((rest, None), |(target, label)| (target, Some(label)));
         let is_call = path_of(target).is_some();
         if self.tools.is_some() || (!is_call && self.document.steps.is_empty()) {
             return self.tools_mut()?.transition(source, target, label, at);
         }
         let label_at = at + target.len() + 2;
-        let Some(label) = label else { return fault(at, "a call without its tool") };
-        let Some(number) = self.number(target) else { return fault(at, "a call of another run") };
+        let Some(label) = label else {
+            return fault(at, "a call without its tool");
+        };
+        let Some(number) = self.number(target) else {
+            return fault(at, "a call of another run");
+        };
         let source = match source {
             "[*]" => Source::Start,
             id => match self.number(id) {
@@ -415,7 +328,9 @@ impl Parser {
             return fault(0, "the header names a sub-agent's run that is not opened");
         }
         self.closed.clear();
-        let Some(run) = self.runs.last() else { return fault(0, "no diagram is open") };
+        let Some(run) = self.runs.last() else {
+            return fault(0, "no diagram is open");
+        };
         if let Source::Call(end) = source
             && number <= end
         {
@@ -430,9 +345,16 @@ impl Parser {
         } else if source == run.source && (!carried || run.may_join) {
             true
         } else {
-            return fault(0, "a call leaves from the one before, or from where the one before left");
+            return fault(
+                0,
+                "a call leaves from the one before, or from where the one before left",
+            );
         };
-        let place = Place { depth: self.runs.len() - 1, number, joins };
+        let place = Place {
+            depth: self.runs.len() - 1,
+            number,
+            joins,
+        };
         let step = read_label(label, place).map_err(|error| shift(error, label_at))?;
         if self.document.steps.len() >= MAX_CALLS {
             return fault(0, format!("more than {MAX_CALLS} calls"));
@@ -450,13 +372,21 @@ impl Parser {
 
     fn repeat(&mut self, end: u32, begin: u32, label: &str, at: usize) -> Parsed<()> {
         let depth = self.runs.len() - 1;
-        let Some(run) = self.runs.last_mut() else { return fault(0, "no diagram is open") };
-        let fields = label.strip_prefix("repeat ").and_then(|rest| rest.split_once(" to "));
-        let Some((Some(count), until)) = fields.map(|(count, until)| (canonical_number(count), until)) else {
+        let Some(run) = self.runs.last_mut() else {
+            return fault(0, "no diagram is open");
+        };
+        let fields = label
+            .strip_prefix("repeat ")
+            .and_then(|rest| rest.split_once(" to "));
+        let Some((Some(count), until)) =
+            fields.map(|(count, until)| (canonical_number(count), until))
+        else {
             return fault(at, "a repeat reads `repeat 3 to c9`");
         };
         let until = until.strip_prefix(self.prefix.as_str());
-        let Some(until) = until.and_then(canonical_number) else { return fault(at, "a call of another run") };
+        let Some(until) = until.and_then(canonical_number) else {
+            return fault(at, "a call of another run");
+        };
         let period = end + 1 - begin;
         let total = u64::from(count) * u64::from(period);
         if end != run.last || run.exit != Source::Call(end) || begin == 0 {
@@ -470,7 +400,11 @@ impl Parser {
         if steps.len() as u64 + total > MAX_CALLS as u64 {
             return fault(at, format!("more than {MAX_CALLS} calls"));
         }
-        let Some(from) = steps.len().checked_sub(period).filter(|from| *from >= self.page_start) else {
+        let Some(from) = steps
+            .len()
+            .checked_sub(period)
+            .filter(|from| *from >= self.page_start)
+        else {
             return fault(at, "a repeat of calls that are not on this page");
         };
         let body = steps.get(from..).unwrap_or_default().to_vec();
@@ -478,7 +412,10 @@ impl Parser {
             step.place.depth == depth && step.place.number == number && (!step.place.joins)
         });
         if !plain {
-            return fault(at, "a repeat holds calls of one run that ran one after another");
+            return fault(
+                at,
+                "a repeat holds calls of one run that ran one after another",
+            );
         }
         let mut number = end;
         for _ in 0..count {
@@ -498,7 +435,10 @@ impl Parser {
 }
 
 fn shift(error: Undecodable, by: usize) -> Fault {
-    Fault { at: error.at + by, reason: error.reason.to_owned() }
+    Fault {
+        at: error.at + by,
+        reason: error.reason.to_owned(),
+    }
 }
 
 /// A number as agentmem writes it: at least 1, no sign, no leading zero.
@@ -511,37 +451,10 @@ pub(super) fn canonical_number(text: &str) -> Option<u32> {
 
 /// `[7, 3]` of `c7_3`.
 pub(super) fn path_of(id: &str) -> Option<Vec<u32>> {
-    let path = id.strip_prefix('c')?.split('_').map(canonical_number).collect::<Option<Vec<_>>>()?;
+    let path = id
+        .strip_prefix('c')?
+        .split('_')
+        .map(canonical_number)
+        .collect::<Option<Vec<_>>>()?;
     (path.len() <= MAX_DEPTH + 1).then_some(path)
-}
-
-fn read_label(label: &str, place: Place) -> std::result::Result<Step, Undecodable> {
-    let (tool, rest) = label.split_at(label.find(' ').unwrap_or(label.len()));
-    let tool = Name::from_valid(unescape(tool, Slot::Tool)?);
-    let (arguments, tail) = match rest.find(" => ") {
-        Some(at) => (rest.get(..at).unwrap_or_default(), rest.get(at + 4..)),
-        None => (rest, None),
-    };
-    let start = label.len() - rest.len();
-    let arguments = unescape_text(arguments.strip_prefix(' ').unwrap_or(arguments), Slot::Arguments)
-        .map_err(|error| Undecodable { at: error.at + start + 1, ..error })?;
-    let tail = tail.unwrap_or_default();
-    let (outcome, result) = split_status(tail);
-    let result = unescape_text(result, Slot::Result)
-        .map_err(|error| Undecodable { at: error.at + label.len() - result.len(), ..error })?;
-    Ok(Step { tool, arguments, outcome, result, place })
-}
-
-fn split_status(tail: &str) -> (Outcome, &str) {
-    for (word, outcome) in [("FAIL", Outcome::Error), ("PENDING", Outcome::Pending)] {
-        if let Some(rest) = tail.strip_prefix(word) {
-            if rest.is_empty() {
-                return (outcome, rest);
-            }
-            if let Some(result) = rest.strip_prefix(' ') {
-                return (outcome, result);
-            }
-        }
-    }
-    (Outcome::Ok, tail)
 }

@@ -28,7 +28,9 @@ impl RootFinder {
         for path in paths(arguments).take(8) {
             let mut end = 0;
             for _ in 0..LEVELS {
-                let Some(next) = path.get(end + 1..).and_then(|rest| rest.find('/')) else { break };
+                let Some(next) = path.get(end + 1..).and_then(|rest| rest.find('/')) else {
+                    break;
+                };
                 end += 1 + next;
                 let folder = path.get(..end).unwrap_or_default();
                 match self.folders.get_mut(folder) {
@@ -43,13 +45,22 @@ impl RootFinder {
 
     /// The folder that saves most bytes; of equals the longer, then the first in order. Empty if none is worth it.
     pub(super) fn root(&self) -> String {
-        let mut folders: Vec<_> = self.folders.iter().filter(|(_, count)| **count >= 3).collect();
+        let mut folders: Vec<_> = self
+            .folders
+            .iter()
+            .filter(|(_, count)| **count >= 3)
+            .collect();
         folders.sort_unstable();
         let saved = |(folder, count): &(&String, &usize)| (folder.len() + 1) * **count;
-        let best = folders.into_iter().filter(|entry| saved(entry) >= LEAST_SAVED).max_by(|a, b| {
-            // `max_by` keeps the last of equals: order equals so that the first name wins.
-            (saved(a), a.0.len()).cmp(&(saved(b), b.0.len())).then_with(|| b.0.cmp(a.0))
-        });
+        let best = folders
+            .into_iter()
+            .filter(|entry| saved(entry) >= LEAST_SAVED)
+            .max_by(|a, b| {
+                // `max_by` keeps the last of equals: order equals so that the first name wins.
+                (saved(a), a.0.len())
+                    .cmp(&(saved(b), b.0.len()))
+                    .then_with(|| b.0.cmp(a.0))
+            });
         best.map(|(folder, _)| folder.clone()).unwrap_or_default()
     }
 }
@@ -59,10 +70,22 @@ fn paths(text: &str) -> impl Iterator<Item = &str> {
     let bytes = text.as_bytes();
     let mut at = 0;
     std::iter::from_fn(move || {
-        while let Some(found) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| *b == b'/')) {
+        while let Some(found) = bytes
+            .get(at..)
+            .and_then(|rest| rest.iter().position(|b| *b == b'/'))
+        {
             let start = at + found;
-            let before = start.checked_sub(1).and_then(|index| bytes.get(index)).copied().unwrap_or(b' ');
-            let length = bytes.get(start..).unwrap_or_default().iter().take_while(|b| is_path_byte(**b)).count();
+            let before = start
+                .checked_sub(1)
+                .and_then(|index| bytes.get(index))
+                .copied()
+                .unwrap_or(b' ');
+            let length = bytes
+                .get(start..)
+                .unwrap_or_default()
+                .iter()
+                .take_while(|b| is_path_byte(**b))
+                .count();
             at = start + length.max(1);
             let starts = matches!(before, b' ' | b'"' | b'\'' | b'\n' | b'=' | b'(' | b'`');
             if starts && length > 3 {
@@ -74,7 +97,9 @@ fn paths(text: &str) -> impl Iterator<Item = &str> {
 }
 
 pub(super) fn is_path_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-' | b'+' | b'@') || byte >= 0x80
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'/' | b'.' | b'_' | b'-' | b'+' | b'@')
+        || byte >= 0x80
 }
 
 /// The text with the root taken off its paths: `root/a.rs` is `a.rs`, the root itself `.`.
@@ -85,7 +110,10 @@ pub(super) fn strip(text: &str, root: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(root) {
-        let (before, after) = (rest.get(..at).unwrap_or_default(), rest.get(at + root.len()..).unwrap_or_default());
+        let (before, after) = (
+            rest.get(..at).unwrap_or_default(),
+            rest.get(at + root.len()..).unwrap_or_default(),
+        );
         out.push_str(before);
         let inside = out.bytes().last().is_some_and(is_path_byte);
         match after.bytes().next() {

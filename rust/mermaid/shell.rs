@@ -64,22 +64,37 @@ fn group<'t>(captures: &regex::Captures<'t>, index: usize) -> &'t str {
 
 /// The exit code that the first lines name, unless it is 0.
 pub(super) fn exit_code(text: &str) -> Option<i64> {
-    let head = text.get(..text.floor_char_boundary(400)).unwrap_or_default();
-    let code = captures(&EXIT, &["xit"], head).and_then(|found| group(&found, 1).parse::<i64>().ok())?;
+    let head = text
+        .get(..text.floor_char_boundary(400))
+        .unwrap_or_default();
+    let code =
+        captures(&EXIT, &["xit"], head).and_then(|found| group(&found, 1).parse::<i64>().ok())?;
     (code != 0).then_some(code)
 }
 
 /// The first line that tells what went wrong.
 pub(super) fn error_line(text: &str) -> Option<&str> {
     let text = text.trim_start();
-    let after_code = if text.get(..9).is_some_and(|word| word.eq_ignore_ascii_case("exit code")) {
+    let after_code = if text
+        .get(..9)
+        .is_some_and(|word| word.eq_ignore_ascii_case("exit code"))
+    {
         text.split_once('\n').map_or("", |(_, rest)| rest)
     } else {
         text
     };
-    let at = ERROR_WORD.as_ref().and_then(|pattern| pattern.find(after_code))?.start();
-    let start = after_code.get(..at)?.rfind('\n').map_or(0, |newline| newline + 1);
-    let end = after_code.get(at..)?.find('\n').map_or(after_code.len(), |newline| at + newline);
+    let at = ERROR_WORD
+        .as_ref()
+        .and_then(|pattern| pattern.find(after_code))?
+        .start();
+    let start = after_code
+        .get(..at)?
+        .rfind('\n')
+        .map_or(0, |newline| newline + 1);
+    let end = after_code
+        .get(at..)?
+        .find('\n')
+        .map_or(after_code.len(), |newline| at + newline);
     after_code.get(start..end).map(str::trim)
 }
 
@@ -111,9 +126,19 @@ fn tests(out: &mut String, text: &str) -> bool {
     if let Some(found) = captures(&PYTEST, &[" passed", " failed", " error", " skipped"], text) {
         counts.push_str(group(&found, 1).trim_end_matches(", "));
     } else if let Some(found) = captures(&RSPEC, &["failure"], text) {
-        let _ = write!(counts, "{} examples, {} failed", group(&found, 1), group(&found, 2));
+        let _ = write!(
+            counts,
+            "{} examples, {} failed",
+            group(&found, 1),
+            group(&found, 2)
+        );
     } else if let Some(found) = captures(&EXUNIT, &["failure"], text) {
-        let _ = write!(counts, "{} tests, {} failed", group(&found, 1), group(&found, 2));
+        let _ = write!(
+            counts,
+            "{} tests, {} failed",
+            group(&found, 1),
+            group(&found, 2)
+        );
     } else if let Some(found) = captures(&JEST, &["Tests:"], text) {
         counts.push_str(group(&found, 1));
     } else if text.contains("test result: ") {
@@ -126,19 +151,35 @@ fn tests(out: &mut String, text: &str) -> bool {
     } else if let Some(found) = captures(&VITEST, &["Tests "], text) {
         counts.push_str(group(&found, 1));
     } else if let Some(found) = captures(&MOCHA_PASS, &[" passing"], text) {
-        let failing = captures(&MOCHA_FAIL, &[" failing"], text).map_or("0", |found| group(&found, 1));
+        let failing =
+            captures(&MOCHA_FAIL, &[" failing"], text).map_or("0", |found| group(&found, 1));
         let _ = write!(counts, "{} passing, {failing} failing", group(&found, 1));
     } else if let Some(found) = captures(&UNITTEST, &["Ran "], text) {
-        let _ = write!(counts, "{} tests {}{}", group(&found, 1), group(&found, 2), group(&found, 3));
+        let _ = write!(
+            counts,
+            "{} tests {}{}",
+            group(&found, 1),
+            group(&found, 2),
+            group(&found, 3)
+        );
     } else if let Some(found) = captures(&NODE_PASS, &["# pass "], text) {
         let failed = captures(&NODE_FAIL, &["# fail "], text).map_or("0", |found| group(&found, 1));
         let _ = write!(counts, "{} passed, {failed} failed", group(&found, 1));
     } else if let Some(found) = captures(&DOTNET, &["Passed:"], text) {
-        let _ = write!(counts, "{} failed, {} passed", group(&found, 1), group(&found, 2));
+        let _ = write!(
+            counts,
+            "{} failed, {} passed",
+            group(&found, 1),
+            group(&found, 2)
+        );
     } else if captures(&GO, &["ok ", "ok\t", "FAIL\t"], text).is_some() {
         let (mut good, mut bad) = (0, 0);
         for found in GO.iter().flat_map(|pattern| pattern.captures_iter(text)) {
-            if group(&found, 1) == "ok" { good += 1 } else { bad += 1 }
+            if group(&found, 1) == "ok" {
+                good += 1
+            } else {
+                bad += 1
+            }
         }
         let _ = write!(counts, "{good} packages ok, {bad} failed");
     }
@@ -158,17 +199,44 @@ fn tests(out: &mut String, text: &str) -> bool {
 }
 
 fn compilers(out: &mut String, text: &str) -> bool {
-    let count = |pattern: &Pattern| pattern.as_ref().map_or(0, |pattern| pattern.find_iter(text).count());
+    let count = |pattern: &Pattern| {
+        pattern
+            .as_ref()
+            .map_or(0, |pattern| pattern.find_iter(text).count())
+    };
     if let Some(found) = captures(&TSC, &["error TS"], text) {
         separate(out);
-        let _ = write!(out, "{} errors {} L{} {} {}", count(&TSC), group(&found, 1), group(&found, 2), group(&found, 3), group(&found, 4));
+        let _ = write!(
+            out,
+            "{} errors {} L{} {} {}",
+            count(&TSC),
+            group(&found, 1),
+            group(&found, 2),
+            group(&found, 3),
+            group(&found, 4)
+        );
     } else if let Some(found) = captures(&RUSTC, &["--> "], text) {
         separate(out);
         let code = group(&found, 1);
-        let _ = write!(out, "{} errors {code}{}{} L{} {}", count(&RUSTC), if code.is_empty() { "" } else { " " }, group(&found, 3), group(&found, 4), group(&found, 2));
+        let _ = write!(
+            out,
+            "{} errors {code}{}{} L{} {}",
+            count(&RUSTC),
+            if code.is_empty() { "" } else { " " },
+            group(&found, 3),
+            group(&found, 4),
+            group(&found, 2)
+        );
     } else if let Some(found) = captures(&COMPILER, &["error"], text) {
         separate(out);
-        let _ = write!(out, "{} errors {} L{} {}", count(&COMPILER), group(&found, 1), group(&found, 2), group(&found, 3));
+        let _ = write!(
+            out,
+            "{} errors {} L{} {}",
+            count(&COMPILER),
+            group(&found, 1),
+            group(&found, 2),
+            group(&found, 3)
+        );
     } else {
         return false;
     }
@@ -176,16 +244,35 @@ fn compilers(out: &mut String, text: &str) -> bool {
 }
 
 fn traceback(out: &mut String, text: &str) -> bool {
-    let Some(start) = TRACEBACK.as_ref().and_then(|pattern| pattern.find(text)).map(|found| found.start()) else { return false };
+    let Some(start) = TRACEBACK
+        .as_ref()
+        .and_then(|pattern| pattern.find(text))
+        .map(|found| found.start())
+    else {
+        return false;
+    };
     let rest = text.get(start..).unwrap_or_default();
-    let frame = FRAME.as_ref().and_then(|pattern| pattern.captures_iter(rest).last());
-    let raised = RAISED.as_ref().and_then(|pattern| pattern.captures_iter(rest).last());
+    let frame = FRAME
+        .as_ref()
+        .and_then(|pattern| pattern.captures_iter(rest).last());
+    let raised = RAISED
+        .as_ref()
+        .and_then(|pattern| pattern.captures_iter(rest).last());
     let Some(raised) = raised else { return false };
     separate(out);
-    out.push_str(group(&raised, 1).get(..group(&raised, 1).floor_char_boundary(100)).unwrap_or_default());
+    out.push_str(
+        group(&raised, 1)
+            .get(..group(&raised, 1).floor_char_boundary(100))
+            .unwrap_or_default(),
+    );
     if let Some(frame) = frame {
         let file = group(&frame, 1);
-        let _ = write!(out, " {} L{}", file.rsplit('/').next().unwrap_or(file), group(&frame, 2));
+        let _ = write!(
+            out,
+            " {} L{}",
+            file.rsplit('/').next().unwrap_or(file),
+            group(&frame, 2)
+        );
     }
     true
 }
@@ -193,7 +280,12 @@ fn traceback(out: &mut String, text: &str) -> bool {
 fn linters(out: &mut String, text: &str) -> bool {
     if let Some(found) = captures(&ESLINT, &["problem"], text) {
         separate(out);
-        let _ = write!(out, "{} errors, {} warnings", group(&found, 2), group(&found, 3));
+        let _ = write!(
+            out,
+            "{} errors, {} warnings",
+            group(&found, 2),
+            group(&found, 3)
+        );
         return true;
     }
     if captures(&NO_ISSUES, &["issues", "checks passed"], text).is_some() {
@@ -238,13 +330,22 @@ fn version_control(out: &mut String, text: &str) -> bool {
         return true;
     }
     if text.contains("On branch ") || text.starts_with("## ") {
-        let branch = captures(&BRANCH, &["On branch ", "## "], text).map_or("", |found| group(&found, 1)).to_owned();
+        let branch = captures(&BRANCH, &["On branch ", "## "], text)
+            .map_or("", |found| group(&found, 1))
+            .to_owned();
         separate(out);
         out.push_str(&branch);
         if text.contains("nothing to commit") {
             out.push_str(" clean");
         } else {
-            let changed = text.lines().filter(|line| line.starts_with("\tmodified:") || line.starts_with(" M") || line.starts_with("M ")).count();
+            let changed = text
+                .lines()
+                .filter(|line| {
+                    line.starts_with("\tmodified:")
+                        || line.starts_with(" M")
+                        || line.starts_with("M ")
+                })
+                .count();
             let _ = write!(out, " {changed} changed");
         }
         return true;
@@ -278,7 +379,11 @@ fn others(out: &mut String, text: &str) -> bool {
     }
     if let Some(found) = captures(&SQL, &[" row", "INSERT ", "UPDATE ", "DELETE "], text) {
         let rows = group(&found, 1);
-        return tell(if rows.is_empty() { group(&found, 2).to_owned() } else { format!("{rows} rows") });
+        return tell(if rows.is_empty() {
+            group(&found, 2).to_owned()
+        } else {
+            format!("{rows} rows")
+        });
     }
     if text.contains("pre-commit") && text.contains("ailed") {
         return tell("pre-commit failed".to_owned());

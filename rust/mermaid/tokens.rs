@@ -42,7 +42,11 @@ const COSTS: [[u32; 8]; 8] = {
     while before < 8 {
         let mut class = 0;
         while class < 7 {
-            table[before][class] = if before == class { MORE[class] } else { FIRST[class] };
+            table[before][class] = if before == class {
+                MORE[class]
+            } else {
+                FIRST[class]
+            };
             class += 1;
         }
         before += 1;
@@ -65,7 +69,11 @@ pub fn estimate_tokens(text: &str) -> usize {
     }
     let part = SAMPLE / 4;
     let middle = bytes.len() / 2;
-    let sample = [bytes.get(..2 * part), bytes.get(middle..middle + part), bytes.get(bytes.len() - part..)];
+    let sample = [
+        bytes.get(..2 * part),
+        bytes.get(middle..middle + part),
+        bytes.get(bytes.len() - part..),
+    ];
     let counted: u64 = sample.into_iter().flatten().map(count).sum();
     (u128::from(counted) * bytes.len() as u128 / SAMPLE as u128 / 84) as usize
 }
@@ -74,8 +82,17 @@ fn count(bytes: &[u8]) -> u64 {
     let mut total = 0u64;
     let mut before = 7usize;
     for byte in bytes {
-        let class = CLASSES.get(usize::from(*byte)).copied().unwrap_or(Class::Mark) as usize;
-        total += u64::from(COSTS.get(before & 7).and_then(|row| row.get(class & 7)).copied().unwrap_or(0));
+        let class = CLASSES
+            .get(usize::from(*byte))
+            .copied()
+            .unwrap_or(Class::Mark) as usize;
+        total += u64::from(
+            COSTS
+                .get(before & 7)
+                .and_then(|row| row.get(class & 7))
+                .copied()
+                .unwrap_or(0),
+        );
         before = class;
     }
     total

@@ -22,17 +22,43 @@ use std::fmt::Write as _;
 
 /// Words that Mermaid's state grammar takes for itself at the start of a line or as an id, in small letters.
 const RESERVED: [&str; 22] = [
-    "note", "class", "default", "scale", "state", "click", "href", "style", "end", "fork", "join", "as", "choice",
-    "direction", "hide", "classdef", "acctitle", "accdescr", "fail", "pass", "pending", "title",
+    "note",
+    "class",
+    "default",
+    "scale",
+    "state",
+    "click",
+    "href",
+    "style",
+    "end",
+    "fork",
+    "join",
+    "as",
+    "choice",
+    "direction",
+    "hide",
+    "classdef",
+    "acctitle",
+    "accdescr",
+    "fail",
+    "pass",
+    "pending",
+    "title",
 ];
 
 /// The three states that tell how a call ended.
-const ENDS: [(&str, Outcome); 3] = [("PASS", Outcome::Ok), ("FAIL", Outcome::Error), ("PENDING", Outcome::Pending)];
+const ENDS: [(&str, Outcome); 3] = [
+    ("PASS", Outcome::Ok),
+    ("FAIL", Outcome::Error),
+    ("PENDING", Outcome::Pending),
+];
 
 /// Whether a tool's name can be a state's id as it is.
 fn is_plain(name: &str) -> bool {
     let starts_well = name.bytes().next().is_some_and(|b| b.is_ascii_alphabetic());
-    let is_alias = name.strip_prefix('t').is_some_and(|rest| canonical_number(rest).is_some());
+    let is_alias = name
+        .strip_prefix('t')
+        .is_some_and(|rest| canonical_number(rest).is_some());
     starts_well
         && name.len() <= 64
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
@@ -74,7 +100,9 @@ pub fn tools_view(steps: &[Step]) -> String {
         let depth = step.place.depth;
         enter(&mut runs, depth, step.place.joins);
         let Some(run) = runs.last_mut() else { continue };
-        let state = aliases.get(&step.tool).map_or_else(|| step.tool.as_str().unwrap_or_default(), String::as_str);
+        let state = aliases
+            .get(&step.tool)
+            .map_or_else(|| step.tool.as_str().unwrap_or_default(), String::as_str);
         let _ = write!(out, "    {} --> {state}", run.source);
         let mut marks = ">".repeat(depth);
         if step.place.joins {
@@ -93,7 +121,10 @@ pub fn tools_view(steps: &[Step]) -> String {
         out.push('\n');
         run.exit = state.to_owned();
         if step.outcome != Outcome::Ok || !step.result.is_empty() {
-            let end = ENDS.iter().find(|(_, outcome)| *outcome == step.outcome).map_or("PASS", |(word, _)| *word);
+            let end = ENDS
+                .iter()
+                .find(|(_, outcome)| *outcome == step.outcome)
+                .map_or("PASS", |(word, _)| *word);
             let _ = write!(out, "    {state} --> {end}");
             if !step.result.is_empty() {
                 out.push_str(": ");
@@ -122,8 +153,13 @@ fn arguments(out: &mut String, text: &str) {
 fn enter(runs: &mut Vec<Run>, depth: usize, joins: bool) {
     runs.truncate(depth + 1);
     while runs.len() <= depth {
-        let from = runs.last().map_or_else(|| START.to_owned(), |run| run.exit.clone());
-        runs.push(Run { source: from.clone(), exit: from });
+        let from = runs
+            .last()
+            .map_or_else(|| START.to_owned(), |run| run.exit.clone());
+        runs.push(Run {
+            source: from.clone(),
+            exit: from,
+        });
     }
     if let Some(run) = runs.last_mut()
         && !joins
@@ -143,18 +179,29 @@ pub fn styled_pages(canvas: &Canvas) -> Vec<String> {
         let drawn: FxHashSet<&str> = page
             .text
             .lines()
-            .filter_map(|line| line.split_once(" --> ")?.1.split_once(": ").map(|(target, _)| target))
+            .filter_map(|line| {
+                line.split_once(" --> ")?
+                    .1
+                    .split_once(": ")
+                    .map(|(target, _)| target)
+            })
             .collect();
         let steps = canvas.steps.get(page.start..page.end).unwrap_or_default();
         let names = references.get(page.start..page.end).unwrap_or_default();
         let failed: Vec<&str> = steps
             .iter()
             .zip(names)
-            .filter(|(step, name)| step.outcome == Outcome::Error && drawn.contains(name.id.as_str()))
+            .filter(|(step, name)| {
+                step.outcome == Outcome::Error && drawn.contains(name.id.as_str())
+            })
             .map(|(_, name)| name.id.as_str())
             .collect();
         if !failed.is_empty() {
-            let _ = write!(text, "classDef failed fill:#fdd,stroke:#c00\nclass {} failed\n", failed.join(","));
+            let _ = write!(
+                text,
+                "classDef failed fill:#fdd,stroke:#c00\nclass {} failed\n",
+                failed.join(",")
+            );
         }
         out.push(text);
     }
@@ -175,26 +222,43 @@ pub(super) struct ToolsParser {
 impl ToolsParser {
     /// `state "name" as t1`.
     pub(super) fn declare(&mut self, line: &str) -> Result<(), Fault> {
-        let fields = line.strip_prefix("state \"").and_then(|rest| rest.rsplit_once("\" as "));
+        let fields = line
+            .strip_prefix("state \"")
+            .and_then(|rest| rest.rsplit_once("\" as "));
         let Some((name, alias)) = fields.filter(|(name, _)| !name.contains('"')) else {
             return fault(0, "an alias reads `state \"name\" as t1`");
         };
         if !self.steps.is_empty() || alias != format!("t{}", self.names.len() + 1) {
             return fault(0, "aliases come first, numbered from t1");
         }
-        let bytes = unescape(name, Slot::Tool).map_err(|error| Fault { at: error.at + 7, reason: error.reason.to_owned() })?;
+        let bytes = unescape(name, Slot::Tool).map_err(|error| Fault {
+            at: error.at + 7,
+            reason: error.reason.to_owned(),
+        })?;
         self.names.insert(alias.to_owned(), Name::from_valid(bytes));
         Ok(())
     }
 
-    pub(super) fn transition(&mut self, source: &str, target: &str, label: Option<&str>, at: usize) -> Result<(), Fault> {
+    pub(super) fn transition(
+        &mut self,
+        source: &str,
+        target: &str,
+        label: Option<&str>,
+        at: usize,
+    ) -> Result<(), Fault> {
         let label_at = at + target.len() + 2;
         let decode = |text: &str, offset: usize| {
-            unescape_text(text, Slot::Result)
-                .map_err(|error| Fault { at: error.at + label_at + offset, reason: error.reason.to_owned() })
+            unescape_text(text, Slot::Result).map_err(|error| Fault {
+                at: error.at + label_at + offset,
+                reason: error.reason.to_owned(),
+            })
         };
         if let Some((end, outcome)) = ENDS.iter().find(|(word, _)| *word == target) {
-            let (Some(state), Some(step), Some(run)) = (self.last.take(), self.steps.last_mut(), self.runs.last_mut()) else {
+            let (Some(state), Some(step), Some(run)) = (
+                self.last.take(),
+                self.steps.last_mut(),
+                self.runs.last_mut(),
+            ) else {
                 return fault(at, "an end without its call");
             };
             if state != source {
@@ -210,9 +274,18 @@ impl ToolsParser {
         let joins = label.get(marks..).is_some_and(|rest| rest.starts_with('&'));
         let skip = marks + usize::from(joins);
         let rest = label.get(skip..).unwrap_or_default();
-        let rest = if skip == 0 { Some(rest) } else if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ') };
-        let Some(rest) = rest else { return fault(label_at, "marks are set off by a space") };
-        if marks > MAX_DEPTH || marks > self.numbers.len() || (joins && marks >= self.numbers.len()) {
+        let rest = if skip == 0 {
+            Some(rest)
+        } else if rest.is_empty() {
+            Some(rest)
+        } else {
+            rest.strip_prefix(' ')
+        };
+        let Some(rest) = rest else {
+            return fault(label_at, "marks are set off by a space");
+        };
+        if marks > MAX_DEPTH || marks > self.numbers.len() || (joins && marks >= self.numbers.len())
+        {
             return fault(label_at, "a mark of a run that is not open");
         }
         let tool = if let Some(name) = self.names.get(target) {
@@ -223,7 +296,9 @@ impl ToolsParser {
             return fault(at, "a state that is no tool");
         };
         enter(&mut self.runs, marks, joins);
-        let Some(run) = self.runs.last_mut() else { return fault(0, "no run is open") };
+        let Some(run) = self.runs.last_mut() else {
+            return fault(0, "no run is open");
+        };
         if run.source != source {
             return fault(0, format!("the next call leaves from {}", run.source));
         }
@@ -240,8 +315,18 @@ impl ToolsParser {
             return fault(0, format!("more than {MAX_CALLS} calls"));
         }
         let arguments = decode(rest, label.len() - rest.len())?;
-        let place = Place { depth: marks, number, joins };
-        self.steps.push(Step { tool, arguments, outcome: Outcome::Ok, result: String::new(), place });
+        let place = Place {
+            depth: marks,
+            number,
+            joins,
+        };
+        self.steps.push(Step {
+            tool,
+            arguments,
+            outcome: Outcome::Ok,
+            result: String::new(),
+            place,
+        });
         self.last = Some(target.to_owned());
         Ok(())
     }

@@ -28,7 +28,11 @@ pub(super) fn cut(text: &str, most: usize) -> Cow<'_, str> {
         end -= 1;
     }
     let kept = text.get(..end).unwrap_or_default().trim_end();
-    if kept.is_empty() { Cow::Borrowed("") } else { Cow::Owned(format!("{kept}…")) }
+    if kept.is_empty() {
+        Cow::Borrowed("")
+    } else {
+        Cow::Owned(format!("{kept}…"))
+    }
 }
 
 /// The text on one line: runs of white space and control characters become one space, ANSI sequences nothing.
@@ -86,9 +90,28 @@ fn skip_ansi(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
 
 /// Fields whose values are never shown.
 const PRIVATE: [&str; 22] = [
-    "password", "passwd", "pwd", "secret", "token", "access_token", "refresh_token", "api_key", "apikey", "authorization",
-    "cookie", "set-cookie", "private_key", "client_secret", "email", "phone", "phone_number", "dob", "birth_date", "ssn",
-    "card_number", "cvv",
+    "password",
+    "passwd",
+    "pwd",
+    "secret",
+    "token",
+    "access_token",
+    "refresh_token",
+    "api_key",
+    "apikey",
+    "authorization",
+    "cookie",
+    "set-cookie",
+    "private_key",
+    "client_secret",
+    "email",
+    "phone",
+    "phone_number",
+    "dob",
+    "birth_date",
+    "ssn",
+    "card_number",
+    "cvv",
 ];
 
 /// Whether a field's value is a secret or personal.
@@ -101,8 +124,29 @@ const MASK: &str = "•••";
 
 /// Texts without one of these hold nothing that [`SECRETS`] would find.
 static HINTS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let words = ["sk-", "AKIA", "ghp_", "gho_", "github_pat_", "glpat-", "xox", "eyJ", "bearer ", "password", "passwd", "secret", "token", "api_key", "apikey", "@", "AIza"];
-    AhoCorasick::builder().ascii_case_insensitive(true).build(words).ok()
+    let words = [
+        "sk-",
+        "AKIA",
+        "ghp_",
+        "gho_",
+        "github_pat_",
+        "glpat-",
+        "xox",
+        "eyJ",
+        "bearer ",
+        "password",
+        "passwd",
+        "secret",
+        "token",
+        "api_key",
+        "apikey",
+        "@",
+        "AIza",
+    ];
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .build(words)
+        .ok()
 });
 
 static SECRETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -156,11 +200,17 @@ pub(super) fn push_field(out: &mut String, key: &str, value: &Brief<'_>) {
             if !is_bare {
                 let _ = write!(out, "{key}=");
             }
-            out.push_str(text.get(..text.floor_char_boundary(300)).unwrap_or_default());
+            out.push_str(
+                text.get(..text.floor_char_boundary(300))
+                    .unwrap_or_default(),
+            );
         }
         Brief::Array { length, items } => list(out, key, *length, items),
         Brief::Object { length, fields } => {
-            let shown = fields.len() <= 4 && fields.iter().all(|(_, value)| matches!(value, Brief::Text(_) | Brief::Number(_)));
+            let shown = fields.len() <= 4
+                && fields
+                    .iter()
+                    .all(|(_, value)| matches!(value, Brief::Text(_) | Brief::Number(_)));
             if shown {
                 for (key, value) in fields {
                     push_field(out, key, value);
@@ -174,13 +224,19 @@ pub(super) fn push_field(out: &mut String, key: &str, value: &Brief<'_>) {
 
 fn list(out: &mut String, key: &str, length: usize, items: &[Brief<'_>]) {
     let is_short = length <= 4 && !items.is_empty();
-    if is_short && items.iter().all(|item| matches!(item, Brief::Text(_) | Brief::Number(_))) {
+    if is_short
+        && items
+            .iter()
+            .all(|item| matches!(item, Brief::Text(_) | Brief::Number(_)))
+    {
         for (index, item) in items.iter().enumerate() {
             if index > 0 {
                 out.push(',');
             }
             match item {
-                Brief::Text(text) => out.push_str(text.get(..text.floor_char_boundary(80)).unwrap_or_default()),
+                Brief::Text(text) => {
+                    out.push_str(text.get(..text.floor_char_boundary(80)).unwrap_or_default())
+                }
                 Brief::Number(number) => out.push_str(number),
                 _ => {}
             }
@@ -203,5 +259,8 @@ fn list(out: &mut String, key: &str, length: usize, items: &[Brief<'_>]) {
 fn says_itself(text: &str) -> bool {
     !text.is_empty()
         && !text.contains(char::is_whitespace)
-        && (text.bytes().any(|b| b.is_ascii_digit() || matches!(b, b'_' | b'/')) || text.bytes().all(|b| b.is_ascii_uppercase()))
+        && (text
+            .bytes()
+            .any(|b| b.is_ascii_digit() || matches!(b, b'_' | b'/'))
+            || text.bytes().all(|b| b.is_ascii_uppercase()))
 }

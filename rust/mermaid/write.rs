@@ -59,7 +59,12 @@ struct Run {
 }
 
 impl Run {
-    const NEW: Self = Self { last: 0, source: Source::Start, first: 0, exit: Source::Start };
+    const NEW: Self = Self {
+        last: 0,
+        source: Source::Start,
+        first: 0,
+        exit: Source::Start,
+    };
 }
 
 struct Writer<'a> {
@@ -91,10 +96,23 @@ pub(super) fn write_pages(
             last: *last,
             source: Source::Start,
             first: open.get(depth).copied().flatten().unwrap_or(*last),
-            exit: if *last == 0 { Source::Start } else { Source::Call(*last) },
+            exit: if *last == 0 {
+                Source::Start
+            } else {
+                Source::Call(*last)
+            },
         })
         .collect();
-    let mut writer = Writer { steps, hashes, runs, root, pages: Vec::new(), text: String::new(), lines: 0, start: 0 };
+    let mut writer = Writer {
+        steps,
+        hashes,
+        runs,
+        root,
+        pages: Vec::new(),
+        text: String::new(),
+        lines: 0,
+        start: 0,
+    };
     writer.open_page(0);
     let mut at = 0;
     while at < steps.len() {
@@ -126,7 +144,9 @@ fn content_hashes(steps: &[Step], continues: &[bool]) -> Vec<u64> {
     let mut hasher = Xxh3::new();
     let mut out = Vec::with_capacity(steps.len());
     for (index, step) in steps.iter().enumerate() {
-        let has_run = steps.get(index + 1).is_some_and(|next| next.place.depth > step.place.depth);
+        let has_run = steps
+            .get(index + 1)
+            .is_some_and(|next| next.place.depth > step.place.depth);
         let joined = step.place.joins || continues.get(index).copied().unwrap_or(false);
         if has_run || joined {
             out.push(0);
@@ -160,7 +180,8 @@ impl Writer<'_> {
             }
             let count = matched / period;
             // The body must lie in one run: a shallower step between two equal ones would end it.
-            let whole = (at..at + period).all(|index| self.steps.get(index).map(|step| step.place.depth) == depth);
+            let whole = (at..at + period)
+                .all(|index| self.steps.get(index).map(|step| step.place.depth) == depth);
             if whole && count * period >= 2 {
                 return (period, count);
             }
@@ -169,7 +190,9 @@ impl Writer<'_> {
     }
 
     fn same(&self, a: usize, b: usize) -> bool {
-        let (Some(a), Some(b)) = (self.steps.get(a), self.steps.get(b)) else { return false };
+        let (Some(a), Some(b)) = (self.steps.get(a), self.steps.get(b)) else {
+            return false;
+        };
         // Equal hashes are compared in full; the numbers say that no run ended in between.
         a.tool == b.tool
             && a.arguments == b.arguments
@@ -301,7 +324,9 @@ impl Writer<'_> {
     /// Ids of the first calls of batches that began before the page and go on in it.
     fn open_batches(&self, at: usize, path: &[u32]) -> Vec<String> {
         let mut open = Vec::new();
-        let Some(step) = self.steps.get(at) else { return open };
+        let Some(step) = self.steps.get(at) else {
+            return open;
+        };
         let mut goes_on = vec![false; step.place.depth + 1];
         if let Some(flag) = goes_on.last_mut() {
             *flag = step.place.joins;
@@ -335,7 +360,11 @@ impl Writer<'_> {
         }
         let hash = hash(self.pages.len(), self.start, at);
         let _ = writeln!(self.text, "{TRAILER}{} hash={hash:08x}", at - self.start);
-        self.pages.push(Page { text: std::mem::take(&mut self.text), start: self.start, end: at });
+        self.pages.push(Page {
+            text: std::mem::take(&mut self.text),
+            start: self.start,
+            end: at,
+        });
     }
 }
 

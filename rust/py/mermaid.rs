@@ -1,25 +1,11 @@
 //! Tool logs for Python: calls in as tuples, steps out as the package's own frozen dataclass.
 
-use crate::error::Error;
+use super::error::{InvalidInputError, MermaidParseError};
 use crate::mermaid::{self, Arguments, Call, Level, MAX_CALLS, Name, Options, Step};
 use parking_lot::Mutex;
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyString, PyType};
-
-mod errors {
-    pyo3::import_exception!(agentmem.errors, InvalidInputError);
-    pyo3::import_exception!(agentmem.errors, MermaidParseError);
-}
-
-fn to_py(error: Error) -> PyErr {
-    match error {
-        Error::InvalidInput(message) => errors::InvalidInputError::new_err(message),
-        Error::MermaidParse { line, column, reason } => errors::MermaidParseError::new_err((line, column, reason)),
-        other => PyRuntimeError::new_err(other.to_string()),
-    }
-}
 
 /// A str in generalized UTF-8: lone surrogates keep their three bytes.
 fn bytes_of(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
@@ -45,7 +31,10 @@ fn text_of(text: &Bound<'_, PyString>) -> PyResult<String> {
                 break;
             }
             Err(error) => {
-                out.push_str(std::str::from_utf8(rest.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default());
+                out.push_str(
+                    std::str::from_utf8(rest.get(..error.valid_up_to()).unwrap_or_default())
+                        .unwrap_or_default(),
+                );
                 out.push('\u{FFFD}');
                 // Only lone surrogates are not UTF-8 here, and each has three bytes.
                 rest = rest.get(error.valid_up_to() + 3..).unwrap_or_default();
@@ -58,7 +47,9 @@ fn text_of(text: &Bound<'_, PyString>) -> PyResult<String> {
 fn name_to_py<'py>(py: Python<'py>, name: &Name) -> PyResult<Bound<'py, PyAny>> {
     match name.as_str() {
         Some(text) => Ok(PyString::new(py, text).into_any()),
-        None => PyBytes::new(py, name.as_bytes()).call_method1("decode", ("utf-8", "surrogatepass")),
+        None => {
+            PyBytes::new(py, name.as_bytes()).call_method1("decode", ("utf-8", "surrogatepass"))
+        }
     }
 }
 
@@ -84,7 +75,8 @@ impl Owned {
             Option<i64>,
             Option<usize>,
         );
-        let (name, arguments, is_json, result, is_error, batch, parent): Fields<'_> = call.extract()?;
+        let (name, arguments, is_json, result, is_error, batch, parent): Fields<'_> =
+            call.extract()?;
         Ok(Self {
             name: bytes_of(&name)?,
             arguments: text_of(&arguments)?,
@@ -97,7 +89,11 @@ impl Owned {
     }
 
     fn as_call(&self) -> Call<'_> {
-        let arguments = if self.is_json { Arguments::Json(&self.arguments) } else { Arguments::Text(&self.arguments) };
+        let arguments = if self.is_json {
+            Arguments::Json(&self.arguments)
+        } else {
+            Arguments::Text(&self.arguments)
+        };
         Call {
             name: &self.name,
             arguments,
@@ -122,16 +118,21 @@ struct ToolLog {
 impl ToolLog {
     #[new]
     fn new() -> Self {
-        Self { log: Mutex::new(mermaid::Log::default()) }
+        Self {
+            log: Mutex::new(mermaid::Log::default()),
+        }
     }
 
     /// Reads calls: `(name, arguments, is_json, result, is_error, batch, parent)` each.
+    #[pyo3(signature = (calls, /))]
     fn append(&self, py: Python<'_>, calls: &Bound<'_, PyList>) -> PyResult<()> {
         let mut chunk = Vec::new();
         let mut bytes = 0;
         for call in calls {
             let call = Owned::from_py(&call)?;
-            bytes += call.name.len() + call.arguments.len() + call.result.as_ref().map_or(0, String::len);
+            bytes += call.name.len()
+                + call.arguments.len()
+                + call.result.as_ref().map_or(0, String::len);
             chunk.push(call);
             if bytes >= CHUNK_BYTES {
                 self.read(py, &chunk)?;
@@ -149,9 +150,21 @@ impl ToolLog {
 
     /// The diagram at the first level, from `level` down, that fits.
     #[pyo3(signature = (level, budget_tokens=None, is_exact=false))]
-    fn canvas(&self, py: Python<'_>, level: &str, budget_tokens: Option<usize>, is_exact: bool) -> PyResult<NativeCanvas> {
+    fn canvas(
+        &self,
+        py: Python<'_>,
+        level: &str,
+        budget_tokens: Option<usize>,
+        is_exact: bool,
+    ) -> PyResult<NativeCanvas> {
         let level = level_of(level)?;
-        let inner = py.detach(|| self.log.lock().canvas(Options { level, budget_tokens, is_exact }));
+        let inner = py.detach(|| {
+            self.log.lock().canvas(Options {
+                level,
+                budget_tokens,
+                is_exact,
+            })
+        });
         Ok(NativeCanvas { inner })
     }
 }
@@ -160,17 +173,22 @@ impl ToolLog {
     fn read(&self, py: Python<'_>, calls: &[Owned]) -> PyResult<()> {
         py.detach(|| {
             let mut log = self.log.lock();
-            calls.iter().try_for_each(|call| log.append(&call.as_call()))
+            calls
+                .iter()
+                .try_for_each(|call| log.append(&call.as_call()))
         })
-        .map_err(to_py)
+        .map_err(PyErr::from)
     }
 }
 
 fn level_of(name: &str) -> PyResult<Level> {
-    Level::ALL.into_iter().find(|level| level.as_str() == name).ok_or_else(|| {
-        let names: Vec<_> = Level::ALL.iter().map(|level| level.as_str()).collect();
-        errors::InvalidInputError::new_err(format!("level {name:?} is not one of {}", names.join(", ")))
-    })
+    Level::ALL
+        .into_iter()
+        .find(|level| level.as_str() == name)
+        .ok_or_else(|| {
+            let names: Vec<_> = Level::ALL.iter().map(|level| level.as_str()).collect();
+            InvalidInputError::new_err(format!("level {name:?} is not one of {}", names.join(", ")))
+        })
 }
 
 /// A diagram and its measures.
@@ -184,7 +202,11 @@ impl NativeCanvas {
     /// The Mermaid texts, one a page.
     #[getter]
     fn pages(&self) -> Vec<&str> {
-        self.inner.pages.iter().map(|page| page.text.as_str()).collect()
+        self.inner
+            .pages
+            .iter()
+            .map(|page| page.text.as_str())
+            .collect()
     }
 
     /// What the diagram says, as `agentmem.Step`s.
@@ -211,7 +233,12 @@ impl NativeCanvas {
     /// `(raw bytes, raw tokens, diagram bytes, diagram tokens)`, tokens estimated.
     #[getter]
     fn measures(&self) -> (usize, usize, usize, usize) {
-        (self.inner.raw_bytes, self.inner.raw_tokens, self.inner.bytes, self.inner.tokens)
+        (
+            self.inner.raw_bytes,
+            self.inner.raw_tokens,
+            self.inner.bytes,
+            self.inner.tokens,
+        )
     }
 
     /// The mission's look.
@@ -238,10 +265,19 @@ static STEP: PyOnceLock<StepClass> = PyOnceLock::new();
 impl StepClass {
     fn get(py: Python<'_>) -> PyResult<&'static Self> {
         STEP.get_or_try_init(py, || {
-            let class = py.import("agentmem.toollog.canvas")?.getattr("Step")?.cast_into::<PyType>()?;
-            let setter = |name: &str| -> PyResult<Py<PyAny>> { Ok(class.getattr(name)?.getattr("__set__")?.unbind()) };
+            let class = py
+                .import("agentmem.toollog.canvas")?
+                .getattr("Step")?
+                .cast_into::<PyType>()?;
+            let setter = |name: &str| -> PyResult<Py<PyAny>> {
+                Ok(class.getattr(name)?.getattr("__set__")?.unbind())
+            };
             Ok(Self {
-                new: py.import("builtins")?.getattr("object")?.getattr("__new__")?.unbind(),
+                new: py
+                    .import("builtins")?
+                    .getattr("object")?
+                    .getattr("__new__")?
+                    .unbind(),
                 setters: [
                     setter("tool")?,
                     setter("arguments_summary")?,
@@ -250,19 +286,26 @@ impl StepClass {
                     setter("ref")?,
                     setter("parallel_group")?,
                 ],
-                outcomes: ["ok", "error", "pending"].map(|word| PyString::intern(py, word).unbind()),
+                outcomes: ["ok", "error", "pending"]
+                    .map(|word| PyString::intern(py, word).unbind()),
                 class: class.unbind(),
             })
         })
     }
 }
 
-fn steps_to_py<'py>(py: Python<'py>, steps: &[Step], before: &[u32], open: &[Option<u32>]) -> PyResult<Bound<'py, PyList>> {
+fn steps_to_py<'py>(
+    py: Python<'py>,
+    steps: &[Step],
+    before: &[u32],
+    open: &[Option<u32>],
+) -> PyResult<Bound<'py, PyList>> {
     let class = StepClass::get(py)?;
     let new = class.new.bind(py);
     let references = mermaid::references(steps, before, open);
     let out = PyList::empty(py);
-    let [tool, arguments, outcome, result, reference, group] = class.setters.each_ref().map(|setter| setter.bind(py));
+    let [tool, arguments, outcome, result, reference, group] =
+        class.setters.each_ref().map(|setter| setter.bind(py));
     let mut last: Option<(&Name, Bound<'py, PyAny>)> = None;
     for (step, names) in steps.iter().zip(references) {
         let object = new.call1((&class.class,))?;
@@ -297,27 +340,38 @@ fn diagram_text(text: &Bound<'_, PyString>) -> PyResult<String> {
     let valid = std::str::from_utf8(&bytes).map_or_else(|error| error.valid_up_to(), str::len);
     let before = String::from_utf8_lossy(bytes.get(..valid).unwrap_or_default()).into_owned();
     let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().map_or(1, |rest| rest.chars().count() + 1);
-    Err(errors::MermaidParseError::new_err((line, column, "a lone surrogate; it is written as an entity")))
+    let column = before
+        .rsplit('\n')
+        .next()
+        .map_or(1, |rest| rest.chars().count() + 1);
+    Err(MermaidParseError::new_err((
+        line,
+        column,
+        "a lone surrogate; it is written as an entity",
+    )))
 }
 
 /// Reads a diagram back: a list of `agentmem.Step`.
 #[pyfunction]
+#[pyo3(signature = (text, /))]
 fn parse<'py>(py: Python<'py>, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyList>> {
     let text = diagram_text(text)?;
-    let document = py.detach(|| mermaid::parse(&text)).map_err(to_py)?;
+    let document = py.detach(|| mermaid::parse(&text)).map_err(PyErr::from)?;
     steps_to_py(py, &document.steps, &document.before, &document.open)
 }
 
 /// The diagram as agentmem writes it; of its own text, the same text.
 #[pyfunction]
+#[pyo3(signature = (text, /))]
 fn canonical(py: Python<'_>, text: &Bound<'_, PyString>) -> PyResult<String> {
     let text = diagram_text(text)?;
-    py.detach(|| mermaid::parse(&text).map(|document| document.to_text())).map_err(to_py)
+    py.detach(|| mermaid::parse(&text).map(|document| document.to_text()))
+        .map_err(PyErr::from)
 }
 
 /// Estimates the tokens of a text.
 #[pyfunction]
+#[pyo3(signature = (text, /))]
 fn estimate_tokens(py: Python<'_>, text: &Bound<'_, PyString>) -> PyResult<usize> {
     let text = text_of(text)?;
     Ok(py.detach(|| mermaid::estimate_tokens(&text)))

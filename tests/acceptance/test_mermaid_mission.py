@@ -13,16 +13,24 @@ def agent_log():
     calls = []
     for number in range(50):
         calls += [
-            ToolCall("Read", {"file_path": f"/srv/shop/src/part{number}.ts"}, f"line {number}\n" * 120),
-            ToolCall("Grep", {"pattern": f"handler{number}"}, f"src/part{number}.ts:{number}: x\n" * 20),
+            ToolCall(
+                "Read", {"file_path": f"/srv/shop/src/part{number}.ts"}, f"line {number}\n" * 120
+            ),
+            ToolCall(
+                "Grep", {"pattern": f"handler{number}"}, f"src/part{number}.ts:{number}: x\n" * 20
+            ),
             ToolCall(
                 "Bash",
                 {"command": f"npm test -- part{number}"},
                 "noise\n" * 80 + f"Tests:       {number} failed, 3 passed, {number + 3} total\n",
                 is_error=number % 3 == 0,
             ),
-            ToolCall("Edit", {"file_path": f"/srv/shop/src/part{number}.ts", "old_string": "a", "new_string": "b"}, "ok " * 30),
-        ]  # fmt: skip
+            ToolCall(
+                "Edit",
+                {"file_path": f"/srv/shop/src/part{number}.ts", "old_string": "a"},
+                "ok " * 30,
+            ),
+        ]
     return calls
 
 

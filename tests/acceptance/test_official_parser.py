@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from strategies_toollog import SEEDS
+from tests.strategies_toollog import SEEDS
 
 from agentmem.toollog import ToolCall, compress, parse
 
@@ -59,8 +59,11 @@ def diagrams(count):
             for i in range(rng.randint(1, 4))
         ] * rng.choice([1, 1, 3])
         canvas = compress(calls, is_exact=True)
-        for view in ("log", "tools", "styled"):
-            out[f"{number}-{view}"] = canvas.view(view)
+        for page, text in enumerate(canvas.pages):
+            out[f"{number}-page{page}"] = text
+        if len(canvas.pages) == 1:
+            out[f"{number}-styled"] = canvas.view("styled")
+        out[f"{number}-tools"] = canvas.view("tools")
     return out
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-
 import pytest
-from carry_over import carry_over
-from real_logs import real_logs
+from tests.carry_over import carry_over
+from tests.real_logs import real_logs
 
 from agentmem.toollog import canonical, compress, parse
 

@@ -13,6 +13,7 @@ from agentmem.toollog.canvas import (
     parse,
     skeleton,
 )
+from agentmem.toollog.formats import tool_calls
 from agentmem.toollog.models import ToolCall
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "estimate_tokens",
     "parse",
     "skeleton",
+    "tool_calls",
 ]

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from agentmem import _native
 from agentmem.errors import InvalidInputError
@@ -76,7 +76,8 @@ class ContextText(str):
     __slots__ = ("form",)
     form: Literal["diagram", "raw"]
 
-    def __new__(cls, text: str, form: Literal["diagram", "raw"]) -> ContextText:
+    def __new__(cls, text: str, form: Literal["diagram", "raw"]) -> Self:
+        """Hold the text and say which of the two it is."""
         self = super().__new__(cls, text)
         self.form = form
         return self
@@ -205,7 +206,7 @@ class CanvasBuilder:
                 or the log would have more than a million calls.
         """
         given: list[ToolCall] = []
-        rows: list[_native.CallRow] = []
+        rows: list[tuple[str, str, bool, str | None, bool, int | None, int | None]] = []
         index_of = dict(self._index_of) if self._index_of else {}
         for number, call in enumerate(calls, start=len(self._calls)):
             if not isinstance(call, ToolCall):
