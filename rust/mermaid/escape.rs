@@ -132,8 +132,15 @@ pub(super) fn escape(out: &mut String, text: &[u8], slot: Slot) {
         leading &= space;
         let next = text.get(at + 1).copied();
         let hidden = match point {
-            0..=0x1F | 0x7F..=0x9F | 0xB6 | 0x2028 | 0x2029 | 0xD800..=0xDFFF | 0xFB02 => true,
-            0x3A | 0x3B | 0x3C => true,
+            // Controls, `:` `;` `<`, line separators, lone surrogates and Mermaid's own placeholder marks.
+            0..=0x1F
+            | 0x3A..=0x3C
+            | 0x7F..=0x9F
+            | 0xB6
+            | 0x2028
+            | 0x2029
+            | 0xD800..=0xDFFF
+            | 0xFB02 => true,
             0x20 if matches!(slot, Slot::Tool | Slot::Value) => true,
             0x26 => next.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'#'),
             0x25 => next == Some(b'%'),

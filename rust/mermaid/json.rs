@@ -23,7 +23,7 @@ pub(super) enum Brief<'a> {
     },
 }
 
-/// Reads one JSON value and keeps its outer `levels`, below them only lengths; `None` if the text is anything else (or nests deeper than serde_json goes).
+/// Reads one JSON value and keeps its outer `levels`, below them only lengths; `None` if the text is anything else (or nests deeper than `serde_json` goes).
 pub(super) fn read(text: &str, levels: u8) -> Option<Brief<'_>> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = Seed { levels }.deserialize(&mut reader).ok()?;

@@ -75,12 +75,12 @@ pub(super) fn layout(parents: &[Option<usize>], batches: &[Option<i64>]) -> Vec<
             batch,
         ));
         let child = first.get(index).copied().unwrap_or(usize::MAX);
-        if child != usize::MAX {
-            stack.push((child, 1, None));
-        } else {
+        if child == usize::MAX {
             while stack.last().is_some_and(|(index, ..)| *index == usize::MAX) {
                 stack.pop();
             }
+        } else {
+            stack.push((child, 1, None));
         }
     }
     order
@@ -105,7 +105,7 @@ pub struct Reference {
 pub(super) fn continues(steps: &[Step]) -> Vec<bool> {
     let mut out = vec![false; steps.len()];
     // For each depth, whether the run's next call (seen from behind) joins.
-    let mut joins = vec![false; MAX_DEPTH + 2];
+    let mut joins = [false; MAX_DEPTH + 2];
     for (index, step) in steps.iter().enumerate().rev() {
         let depth = step.place.depth.min(MAX_DEPTH + 1);
         for slot in joins.iter_mut().skip(depth + 1) {
@@ -122,6 +122,7 @@ pub(super) fn continues(steps: &[Step]) -> Vec<bool> {
 /// References of steps that start at `before`: the numbers of the calls on the way, the last one already taken.
 ///
 /// `open` gives for each depth the first number of a batch that began before the first step.
+#[must_use]
 pub fn references(steps: &[Step], before: &[u32], open: &[Option<u32>]) -> Vec<Reference> {
     let continues = continues(steps);
     let mut numbers: Vec<u32> = before.to_vec();

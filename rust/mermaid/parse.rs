@@ -355,7 +355,7 @@ impl Parser {
             number,
             joins,
         };
-        let step = read_label(label, place).map_err(|error| shift(error, label_at))?;
+        let step = read_label(label, place).map_err(|error| shift(&error, label_at))?;
         if self.document.steps.len() >= MAX_CALLS {
             return fault(0, format!("more than {MAX_CALLS} calls"));
         }
@@ -434,7 +434,7 @@ impl Parser {
     }
 }
 
-fn shift(error: Undecodable, by: usize) -> Fault {
+fn shift(error: &Undecodable, by: usize) -> Fault {
     Fault {
         at: error.at + by,
         reason: error.reason.to_owned(),

@@ -176,9 +176,9 @@ fn tests(out: &mut String, text: &str) -> bool {
         let (mut good, mut bad) = (0, 0);
         for found in GO.iter().flat_map(|pattern| pattern.captures_iter(text)) {
             if group(&found, 1) == "ok" {
-                good += 1
+                good += 1;
             } else {
-                bad += 1
+                bad += 1;
             }
         }
         let _ = write!(counts, "{good} packages ok, {bad} failed");

@@ -119,7 +119,7 @@ pub fn tools_view(steps: &[Step]) -> String {
             arguments(&mut out, &step.arguments);
         }
         out.push('\n');
-        run.exit = state.to_owned();
+        state.clone_into(&mut run.exit);
         if step.outcome != Outcome::Ok || !step.result.is_empty() {
             let end = ENDS
                 .iter()
@@ -131,7 +131,7 @@ pub fn tools_view(steps: &[Step]) -> String {
                 escape_result(&mut out, &step.result, false);
             }
             out.push('\n');
-            run.exit = end.to_owned();
+            end.clone_into(&mut run.exit);
         }
     }
     out
@@ -274,9 +274,7 @@ impl ToolsParser {
         let joins = label.get(marks..).is_some_and(|rest| rest.starts_with('&'));
         let skip = marks + usize::from(joins);
         let rest = label.get(skip..).unwrap_or_default();
-        let rest = if skip == 0 {
-            Some(rest)
-        } else if rest.is_empty() {
+        let rest = if skip == 0 || rest.is_empty() {
             Some(rest)
         } else {
             rest.strip_prefix(' ')

@@ -235,7 +235,7 @@ fn list(out: &mut String, key: &str, length: usize, items: &[Brief<'_>]) {
             }
             match item {
                 Brief::Text(text) => {
-                    out.push_str(text.get(..text.floor_char_boundary(80)).unwrap_or_default())
+                    out.push_str(text.get(..text.floor_char_boundary(80)).unwrap_or_default());
                 }
                 Brief::Number(number) => out.push_str(number),
                 _ => {}

@@ -50,7 +50,7 @@ impl Parser {
             match field.split_once('=') {
                 Some(("root", value)) => {
                     let root =
-                        unescape_text(value, Slot::Value).map_err(|error| shift(error, at + 5))?;
+                        unescape_text(value, Slot::Value).map_err(|error| shift(&error, at + 5))?;
                     if self.page_start > 0 && root != self.document.root {
                         return fault(at, "another root than on the page before");
                     }
