@@ -12,19 +12,28 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from benches.bench_recall import (
+    Embedded,
     assert_as_many_hits,
     assert_right,
     search_of,
     side_by_side,
     wall_times,
 )
-from benches.measure import best_cpu_s, busy_thread, calls_per_second, interleaved
+from benches.measure import (
+    Timing,
+    best_cpu_s,
+    busy_thread,
+    calls_per_second,
+    interleaved,
+    no_collection,
+    steady_thread,
+)
+from benches.passages import questions
 from benches.peers import PEERS, BestPythonStack, HnswStack, MissionCode
 from benches.probe import probe
 
 if TYPE_CHECKING:
     from benches.conftest import Engines
-    from benches.measure import Timing
 
 pytestmark = [pytest.mark.gate, pytest.mark.timeout(600)]
 MISSION_LIMIT_MS = 50.0
@@ -72,6 +81,14 @@ RSS = {
     100_000: Gate("resident memory, 100,000", 150, 180, " MB", at_least=False),
 }
 IMPORT = Gate("import agentmem, CPU", 60, 120, " ms", at_least=False)
+FROM_TEXT = {
+    8: Gate("recall from text, about 12 tokens, CPU", 3.2, 5, " ms", at_least=False),
+    24: Gate("recall from text, about 32 tokens, CPU", 6, 9, " ms", at_least=False),
+}
+REPEATED = Gate("recall of a repeated question, CPU", 0.4, 0.8, " ms", at_least=False)
+MIXED = Gate("p99 beside 200 writes/s and a fold, times p50", 5, 12, "x", at_least=False)
+SCOPED = Gate("recall in one of 1,000 scopes, CPU", 0.25, 0.5, " ms", at_least=False)
+FIRST = Gate("first text recall in a fresh process, CPU", 400, 800, " ms", at_least=False)
 
 
 @pytest.fixture
@@ -171,3 +188,65 @@ def test_import(level: str) -> None:
     figures = [probe("import") for _ in range(5)]
     assert all(figure["heavy"] == [] for figure in figures)
     IMPORT.judge(min(figure["import_cpu_ms"] for figure in figures), level)
+
+
+def test_from_text(engines: Engines, ours: type, level: str) -> None:
+    embedded = Embedded(engines, ours)
+    for words, gate in FROM_TEXT.items():
+        asked = [question for _, question in questions(embedded.texts, words=words, count=200)]
+        timing = interleaved({"text": lambda i, asked=asked: embedded.recall(asked[i])}, 200)
+        gate.judge(timing["text"].cpu_ms(), level)
+    question = questions(embedded.texts, words=8, count=1)[0][1]
+    timing = interleaved({"again": lambda _: embedded.recall(question)}, 500)
+    REPEATED.judge(timing["again"].cpu_ms(), level)
+    embedded.engine.close()
+    figures = [probe("text", embedded.engine.folder) for _ in range(3)]
+    FIRST.judge(min(figure["text_cpu_ms"] for figure in figures), level)
+
+
+def test_beside_writes_and_a_fold(engines: Engines, ours: type, level: str) -> None:
+    corpus, added = engines.corpus(10_000, 384), engines.corpus(2_000, 384)
+    ratios = []
+    for _ in range(3):
+        engine = ours(engines.folder("mixed"), 384)
+        engine.add(corpus.texts, corpus.vectors)
+        engine.settle()
+        call = search_of(engines, engine, 10_000, 384)
+
+        def write(row: int, engine: Any = engine) -> None:
+            engine.memory.remember(f"{added.texts[row]} w{row}", embedding=added.vectors[row])
+
+        beside, query = Timing(), 0
+        with steady_thread(write, per_second=200) as done, no_collection():
+            while len(done) < 1_300:
+                beside.time(call, query)
+                query += 1
+        assert engine.memory.stats().segments > 1
+        ratios.append(beside.wall_ms(99) / beside.wall_ms(50))
+        engine.close()
+    MIXED.judge(min(ratios), level)
+
+
+@pytest.mark.large
+def test_one_scope_of_a_thousand(engines: Engines, ours: type, level: str) -> None:
+    corpus = engines.corpus(100_000, 384)
+    engine = ours(engines.folder("scopes"), 384)
+    for number in range(1_000):
+        rows = slice(number * 100, number * 100 + 100)
+        engine.memory.scoped(f"s{number}").remember_many(
+            {"text": text, "embedding": vector}
+            for text, vector in zip(corpus.texts[rows], corpus.vectors[rows], strict=True)
+        )
+    engine.settle()
+    handles = [engine.memory.scoped(f"s{number}") for number in range(1_000)]
+    count = len(corpus.queries)
+
+    def recall(query: int) -> Any:
+        return handles[query * 7 % 1_000].recall(
+            corpus.queries[query % count], k=10, embedding=corpus.query_vectors[query % count]
+        )
+
+    assert all(hit.scope == "s7" for hit in recall(1))
+    timing = interleaved({"scoped": recall}, 1_000)["scoped"]
+    engine.close()
+    SCOPED.judge(timing.cpu_ms(), level)

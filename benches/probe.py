@@ -1,6 +1,7 @@
 """What a fresh process pays: ``python -m benches.probe KIND FOLDER NDIM`` prints one JSON object.
 
-KIND is ``open`` (open an existing memory and recall once, imports done before) or ``import``.
+KIND is ``open`` (open an existing memory and recall once, imports done before), ``text`` (all from
+import to the first hits of a question) or ``import``.
 CPU is that of all threads of the process, memory is resident beyond that of the imports.
 """
 
@@ -78,6 +79,16 @@ def import_alone() -> dict[str, Any]:
     return {"import_cpu_ms": round(cpu * 1e3, 2), "heavy": heavy}
 
 
+def first_text(folder: str) -> dict[str, Any]:
+    cpu = time.process_time()
+    import agentmem
+
+    with agentmem.Memory(folder) as memory:
+        hits = memory.recall("where is the configuration read?")
+        cpu = time.process_time() - cpu
+    return {"text_cpu_ms": round(cpu * 1e3, 1), "hits": len(hits)}
+
+
 if __name__ == "__main__":
-    verbs = {"open": open_memory, "import": import_alone}
+    verbs = {"open": open_memory, "import": import_alone, "text": first_text}
     json.dump(verbs[sys.argv[1]](*sys.argv[2:]), sys.stdout)
