@@ -7,6 +7,22 @@ from typing import Final, Literal, TypeAlias, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+__all__ = [
+    "MAX_QUERY_TERMS",
+    "TEXT_VERSION",
+    "HybridIndex",
+    "SearchResult",
+    "StoreIndex",
+    "analyze",
+    "analyze_query",
+    "build_profile",
+    "digests",
+    "fold_text",
+    "fuse",
+    "redact",
+    "redact_many",
+]
+
 build_profile: Final[str]
 TEXT_VERSION: Final[int]
 """Version of the analyzer's terms; an index of another version is rebuilt."""
@@ -253,7 +269,7 @@ class HybridIndex:
         k: int,
         depth: int | None = None,
         weights: tuple[float, float] | None = None,
-        filter: ArrayLike | None = None,  # noqa: A002
+        filter: ArrayLike | None = None,
     ) -> SearchResult:
         """Return the k ids that fit best; ``filter`` holds the ids that may be returned."""
 
@@ -296,7 +312,10 @@ class SearchResult:
     def __iter__(self) -> Iterator[tuple[int, float]]: ...
 
 def fuse(
-    rankings: Iterable[Iterable[int]], *, weights: Sequence[float] | None = None, k: float | None = None
+    rankings: Iterable[Iterable[int]],
+    *,
+    weights: Sequence[float] | None = None,
+    k: float | None = None,
 ) -> list[tuple[int, float]]:
     """Return the ids of all rankings, best first, with the score: sum of ``weight / (k + rank)``, ranks from 1.
 

@@ -749,7 +749,13 @@ fn frequent_terms_rank_alike() {
     let filter = everything();
     for seed in 10_000..10_080 {
         for depth in [5, 50] {
-            let text = text(seed);
+            // Now words as they fall, now a few telling ones among the most frequent.
+            let text = match seed % 2 {
+                0 => text(seed),
+                _ => [60 + seed % 90, 0, 150 + seed % 70, 1, 2]
+                    .map(word)
+                    .join(" "),
+            };
             let request = Request {
                 k: depth,
                 depth,
@@ -772,4 +778,40 @@ fn letters(mut number: u64) -> String {
             return out;
         }
     }
+}
+
+/// Opening and reloading while generations come and old files go meets a whole generation each time.
+#[test]
+fn opening_meets_no_half_generation() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = open(dir.path()).unwrap();
+    let reader = open(dir.path()).unwrap();
+    let apply = |index: &Index, number: u64| {
+        let row = Row {
+            key: number % 40,
+            text: format!("common {number}"),
+            is_current: true,
+            ..Row::default()
+        };
+        index
+            .apply(vec![(row, vector(number))], &[], number + 1)
+            .unwrap();
+    };
+    std::thread::scope(|scope| {
+        let folds = scope.spawn(|| {
+            for number in 0..60 {
+                apply(&writer, number);
+                writer.fold(1).unwrap();
+            }
+        });
+        let mut seen = 0;
+        while !folds.is_finished() || seen < 60 {
+            let opened = open(dir.path()).unwrap();
+            assert!(opened.watermark() >= seen);
+            seen = opened.watermark();
+            assert_eq!(opened.len() as u64, seen.min(40));
+            reader.reload().unwrap();
+            assert_eq!(reader.len() as u64, reader.watermark().min(40));
+        }
+    });
 }
