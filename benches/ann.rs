@@ -4,6 +4,7 @@
 //! `cargo bench --bench ann -- 10000 100000` (sizes; `--graph` adds HNSW, which takes minutes).
 
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)] // A program for the terminal.
+#![allow(clippy::unchecked_time_subtraction, clippy::too_many_lines)] // CPU time only rises.
 
 use std::time::Duration;
 
@@ -103,7 +104,7 @@ fn resident_mb() -> f64 {
 
 fn run(n: u32, ndim: usize, clustered: bool, graph: bool) {
     let mut random = Random(42);
-    let centers: Vec<Vec<f32>> = (0..n / 100 + 1).map(|_| random.unit(ndim)).collect();
+    let centers: Vec<Vec<f32>> = (0..=n / 100).map(|_| random.unit(ndim)).collect();
     let mut make = |row: u32| {
         if clustered {
             let center = row as usize % centers.len();

@@ -11,6 +11,7 @@ pub mod files;
 pub mod filter;
 pub mod hybrid;
 pub mod label;
+pub mod mermaid;
 pub mod redact;
 pub mod row;
 pub mod rrf;

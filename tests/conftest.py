@@ -17,6 +17,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 def pytest_addoption(parser):
+    parser.addoption("--update-golden", action="store_true", help="write golden files anew")
     parser.addoption("--long", action="store_true", help="also run what takes minutes")
 
 

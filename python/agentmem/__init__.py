@@ -55,6 +55,15 @@ if TYPE_CHECKING:
         Verification,
     )
     from agentmem.protocols import Clock, Embedder, GivenEmbeddings, TokenCounter
+    from agentmem.toollog import (
+        Canvas,
+        Step,
+        ToolCall,
+        compress,
+        parse,
+        skeleton,
+        tool_calls,
+    )
 
 __version__ = "0.1.0"
 
@@ -77,12 +86,14 @@ _HOMES = {
         "Verification",
     ),
     "protocols": ("Clock", "Embedder", "GivenEmbeddings", "TokenCounter"),
+    "toollog": ("Canvas", "Step", "ToolCall", "compress", "parse", "skeleton", "tool_calls"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AgentMemError",
     "AsyncMemory",
+    "Canvas",
     "Clock",
     "ClosedError",
     "ConflictError",
@@ -115,10 +126,12 @@ __all__ = [
     "SearchResult",
     "SkillError",
     "Stats",
+    "Step",
     "StorageFullError",
     "StoreBusyError",
     "StoreError",
     "TokenCounter",
+    "ToolCall",
     "ToolLogError",
     "Trace",
     "TraceStep",
@@ -126,8 +139,12 @@ __all__ = [
     "Turn",
     "Verification",
     "__version__",
+    "compress",
     "fuse",
+    "parse",
     "prepare_model",
+    "skeleton",
+    "tool_calls",
 ]
 
 

@@ -7,18 +7,26 @@ from typing import Final, Literal, TypeAlias, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from agentmem.toollog.canvas import Level, Step
+
 __all__ = [
+    "MAX_CALLS",
     "MAX_QUERY_TERMS",
     "TEXT_VERSION",
     "HybridIndex",
+    "NativeCanvas",
     "SearchResult",
     "StoreIndex",
+    "ToolLog",
     "analyze",
     "analyze_query",
     "build_profile",
+    "canonical",
     "digests",
+    "estimate_tokens",
     "fold_text",
     "fuse",
+    "parse",
     "redact",
     "redact_many",
 ]
@@ -29,6 +37,18 @@ TEXT_VERSION: Final[int]
 MAX_QUERY_TERMS: Final[int]
 """Terms of a query beyond these are ignored."""
 
+MAX_CALLS: Final[int]
+"""Calls that one tool log may hold."""
+
+_Call: TypeAlias = tuple[
+    str,  # name
+    str,  # arguments
+    bool,  # whether the arguments are JSON
+    str | None,  # result
+    bool,  # is_error
+    int | None,  # batch
+    int | None,  # index of the call whose sub-agent made this one
+]
 _Mode: TypeAlias = Literal["auto", "exact", "hnsw"]
 _Row: TypeAlias = tuple[
     int,  # key: unique; tier << 56 | number
@@ -354,3 +374,76 @@ def redact(text: str, /) -> tuple[str, list[tuple[int, int, str]]]:
 
 def redact_many(texts: Sequence[str], /) -> list[tuple[int, str, list[tuple[int, int, str]]]]:
     """Return index, new text and spans, as ``redact`` does, of those texts that hold secrets."""
+
+@final
+class ToolLog:
+    """A growing tool log; each call is read once and kept in a few hundred bytes."""
+
+    def __new__(cls) -> ToolLog: ...
+    def append(self, calls: list[_Call], /) -> None:
+        """Read more calls.
+
+        Raises:
+            InvalidInputError: The log would have more than ``MAX_CALLS`` calls.
+        """
+
+    def canvas(
+        self, level: str, budget_tokens: int | None = None, is_exact: bool = False
+    ) -> NativeCanvas:
+        """Return the diagram at the first level, from ``level`` down, that fits; exactly ``level`` with ``is_exact``.
+
+        Raises:
+            InvalidInputError: An unknown level.
+        """
+
+    def __len__(self) -> int: ...
+
+@final
+class NativeCanvas:
+    """A diagram and its measures."""
+
+    @property
+    def pages(self) -> list[str]:
+        """The Mermaid texts, one a page."""
+
+    @property
+    def order(self) -> list[int]:
+        """For each step the index of its call."""
+
+    @property
+    def level(self) -> Level:
+        """The level that was taken."""
+
+    @property
+    def root(self) -> str:
+        """The path prefix that is left out."""
+
+    @property
+    def measures(self) -> tuple[int, int, int, int]:
+        """Raw bytes, raw tokens, diagram bytes, diagram tokens; tokens are estimated."""
+
+    def steps(self) -> list[Step]:
+        """Return what the diagram says, depth first."""
+
+    def tools_view(self) -> str:
+        """Return the steps with tools as states."""
+
+    def styled_view(self) -> list[str]:
+        """Return the pages with failed states in red."""
+
+def parse(text: str, /) -> list[Step]:
+    """Return the steps of a diagram.
+
+    Raises:
+        MermaidParseError: agentmem did not write it.
+    """
+
+def canonical(text: str, /) -> str:
+    """Return a diagram as agentmem writes it.
+
+    Raises:
+        MermaidParseError: agentmem did not write it.
+    """
+
+def estimate_tokens(text: str, /) -> int:
+    """Return about how many tokens a model sees."""

@@ -17,6 +17,7 @@ from agentmem.errors import InvalidInputError
 
 __all__ = [
     "TIERS",
+    "TRUSTS",
     "Fact",
     "Forgotten",
     "Hit",
@@ -47,6 +48,10 @@ class Trust(IntEnum):
     IMPORTED = 2
     ASSISTANT = 3
     USER = 4
+
+
+# By number: found by index, which costs less than the enum's call. Number 0 is never stored.
+TRUSTS: tuple[Trust, ...] = (Trust.TOOL, *Trust)
 
 
 def format_id(tier: int, number: int) -> str:

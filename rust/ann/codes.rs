@@ -272,11 +272,15 @@ impl Collector {
         for start in (0..count).step_by(16) {
             let end = count.min(start + 16);
             // Nearly always no vector of a group passes, which is one comparison of registers.
-            let threshold = self.threshold;
-            if !self.uppers[start..end]
+            let highest = self.uppers[start..end]
                 .iter()
-                .fold(false, |any, &upper| any | (upper >= threshold))
-            {
+                .fold(
+                    f32::NEG_INFINITY,
+                    |most, &upper| {
+                        if upper > most { upper } else { most }
+                    },
+                );
+            if highest < self.threshold {
                 continue;
             }
             for index in start..end {

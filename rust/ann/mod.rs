@@ -10,6 +10,7 @@ mod codes;
 mod files;
 mod graph;
 mod kernels;
+mod meta;
 mod query;
 mod search;
 mod segment;
@@ -27,7 +28,11 @@ pub use write::{MAX_VECTORS_PER_ROW, WriteOptions, Writer, write};
 pub const NIBBLES_FROM: usize = 30_000;
 
 /// Segments of at least this many vectors are searched by their graph, where they have one, in
-/// `Mode::Auto`.
+/// `Mode::Auto`. Measured at 384 dimensions, depth 50: the 4-bit scan grows by 10 µs per 1,000 vectors
+/// and finds all; at 100,000 Gaussian vectors the graph takes 1.5 times as long as the scan for a
+/// recall@10 of 0.24, and 1 ms a vector to build; at 10,000 clustered ones 1.3 times as long for 1.00.
+/// So the crossover lies above 100,000; a million, where the scan would cost
+/// about 10 ms, is extrapolated, not measured.
 pub const HNSW_FROM: usize = 1_000_000;
 
 /// How a segment is searched.

@@ -11,12 +11,10 @@ use super::codes::{Block, Image};
 use super::files::{FileEntry, corrupt, map, open_sized, read_at, read_checked};
 use super::graph::Graph;
 use super::kernels::{kernels, prefetch};
+use super::meta::Meta;
 use super::query::{Query, codes_stride, nibbles_stride};
 use super::search::{Allowed, Place, Scratch, check, rescore, with_scratch};
-use super::write::{
-    CODES, FLAG_GRAPH, FLAG_IDENTITY, FLAG_NIBBLES, FLOATS, GRAPH, HEADER, MAGIC,
-    MAX_VECTORS_PER_ROW, META, NIBBLES,
-};
+use super::write::{CODES, FLAG_GRAPH, FLAG_NIBBLES, FLOATS, GRAPH, META, NIBBLES};
 use super::{HNSW_FROM, Mode, Scored};
 use crate::bits::Bitset;
 use crate::error::Result;
@@ -395,16 +393,16 @@ impl VectorSegment {
         };
         // A set bit only saves work, so no order between threads is needed.
         let bit = 1_u64 << (vector % 64);
-        let word = self.verified.get(vector as usize / 64);
-        if word.is_none_or(|word| word.load(Ordering::Relaxed) & bit == 0) {
+        let seen = self.verified.get(vector as usize / 64);
+        if seen.is_none_or(|seen| seen.load(Ordering::Relaxed) & bit == 0) {
             if self.checks.get(vector as usize) != Some(&(xxh3_64(bytes) as u32)) {
                 return Err(corrupt(
                     &self.floats_path,
                     format!("vector {vector} does not match its checksum"),
                 ));
             }
-            if let Some(word) = word {
-                word.fetch_or(bit, Ordering::Relaxed);
+            if let Some(seen) = seen {
+                seen.fetch_or(bit, Ordering::Relaxed);
             }
         }
         Ok(work(bytes))
@@ -434,81 +432,5 @@ impl Place for VectorSegment {
         {
             prefetch(bytes, 0);
         }
-    }
-}
-
-/// What `vectors.meta` holds.
-struct Meta {
-    flags: u32,
-    scales: Vec<f32>,
-    residuals: Vec<f32>,
-    checks: Vec<u32>,
-    starts: Vec<u32>,
-    rows: Vec<u32>,
-    row_count: usize,
-    most_per_row: usize,
-}
-
-impl Meta {
-    fn parse(bytes: &[u8], ndim: usize) -> std::result::Result<Self, String> {
-        let (header, body) = bytes
-            .split_first_chunk::<HEADER>()
-            .ok_or("is shorter than its header")?;
-        let (magic, numbers) = header.split_at(MAGIC.len());
-        if magic != MAGIC {
-            return Err("is of another format".into());
-        }
-        let word = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
-        let &[found_ndim, count, row_count, flags] = numbers.as_chunks::<4>().0 else {
-            return Err("is shorter than its header".into());
-        };
-        let (count, row_count, flags) = (
-            word(&count) as usize,
-            word(&row_count) as usize,
-            word(&flags),
-        );
-        if word(&found_ndim) as usize != ndim {
-            return Err(format!(
-                "has vectors of length {}, not {ndim}",
-                word(&found_ndim)
-            ));
-        }
-        let is_identity = flags & FLAG_IDENTITY != 0;
-        let words = body.as_chunks::<4>().0;
-        let starts_len = if is_identity { 0 } else { row_count + 1 };
-        if body.len() % 4 != 0
-            || words.len() as u64 != 3 * count as u64 + starts_len as u64
-            || (is_identity && row_count != count)
-        {
-            return Err(format!("{} bytes do not fit {count} vectors", bytes.len()));
-        }
-        let (scales, rest) = words.split_at(count);
-        let (residuals, rest) = rest.split_at(count);
-        let (checks, starts) = rest.split_at(count);
-        let floats = |words: &[[u8; 4]]| words.iter().map(|x| f32::from_le_bytes(*x)).collect();
-        let starts: Vec<u32> = starts.iter().map(word).collect();
-        let mut rows = Vec::with_capacity(if is_identity { 0 } else { count });
-        let mut most_per_row = 1;
-        for (row, pair) in starts.windows(2).enumerate() {
-            let here = pair[1]
-                .checked_sub(pair[0])
-                .filter(|&here| here as usize <= MAX_VECTORS_PER_ROW)
-                .ok_or("its row starts are out of order")?;
-            most_per_row = most_per_row.max(here as usize);
-            rows.extend(std::iter::repeat_n(row as u32, here as usize));
-        }
-        if !is_identity && (rows.len() != count || starts.first() != Some(&0)) {
-            return Err("its row starts do not cover its vectors".into());
-        }
-        Ok(Self {
-            flags,
-            scales: floats(scales),
-            residuals: floats(residuals),
-            checks: checks.iter().map(word).collect(),
-            starts,
-            rows,
-            row_count,
-            most_per_row,
-        })
     }
 }

@@ -4,6 +4,7 @@ mod convert;
 mod error;
 mod functions;
 mod hybrid_index;
+mod mermaid;
 mod store_index;
 
 use pyo3::prelude::*;
@@ -20,5 +21,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<store_index::StoreIndex>()?;
     module.add_class::<hybrid_index::HybridIndex>()?;
     module.add_class::<hybrid_index::SearchResult>()?;
+    mermaid::register(module)?;
     functions::register(module)
 }

@@ -17,6 +17,9 @@ const NO_SYNC: WriteOptions = WriteOptions {
     sync: false,
 };
 
+/// Vectors with their rows.
+type Rows = Vec<(u32, Vec<f32>)>;
+
 /// A small generator, so that big sets do not go through proptest.
 struct Random(u64);
 
@@ -26,6 +29,10 @@ impl Random {
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0
+    }
+
+    fn one_in(&mut self, count: u64) -> bool {
+        self.next().is_multiple_of(count)
     }
 
     /// About normal: the sum of twelve uniform numbers.
@@ -114,7 +121,7 @@ fn tail(ndim: usize, vectors: &[(u32, Vec<f32>)]) -> TailVectors {
 
 /// Vectors of the kinds that break approximate search: spread, clustered, repeated, sparse,
 /// constant, tiny beside large, and signs flipped.
-fn vectors_strategy() -> impl Strategy<Value = (usize, Vec<(u32, Vec<f32>)>, Vec<f32>)> {
+fn vectors_strategy() -> impl Strategy<Value = (usize, Rows, Vec<f32>)> {
     (
         prop_oneof![1_usize..9, 60_usize..70, Just(128), Just(300), Just(384)],
         prop::collection::vec((0_u8..7, 0_u8..9), 0..160),
@@ -180,12 +187,12 @@ proptest! {
         let segment = segment(dir.path(), ndim, &vectors);
         let mut tail = tail(ndim, &vectors);
 
-        let allowed: Bitset = (0..row_count as u32).filter(|_| random.next() % 3 > 0).collect();
-        let few: Vec<u32> = (0..row_count as u32).filter(|_| random.next() % 9 == 0).collect();
+        let allowed: Bitset = (0..row_count as u32).filter(|_| !random.one_in(3)).collect();
+        let few: Vec<u32> = (0..row_count as u32).filter(|_| random.one_in(9)).collect();
         let few_bits: Bitset = few.iter().copied().collect();
         let mut dead = Bitset::new(row_count);
         for row in 0..row_count as u32 {
-            if random.next() % 5 == 0 {
+            if random.one_in(5) {
                 dead.insert(row);
             }
         }
@@ -304,10 +311,10 @@ fn the_prefilter_and_the_graph_find_nearly_all() {
     let half: Bitset = (0..ROWS).filter(|row| row % 4 < 2).collect();
     let narrow: Bitset = (0..ROWS).filter(|row| row % 40 == 1).collect();
     let mut hits = [0; 2];
-    for index in 0..30 {
+    for (index, center) in centers.iter().enumerate().take(30) {
         let query = match index % 2 {
             0 => random.unit(64),
-            _ => random.near(&centers[index], 0.4),
+            _ => random.near(center, 0.4),
         };
         let query = Query::new(&query).expect("unit");
         for (slot, mode) in [Mode::Auto, Mode::Hnsw].into_iter().enumerate() {
@@ -412,7 +419,7 @@ fn damage_is_an_error_or_changes_nothing() {
         }
         // Replaced, not rewritten: that is how files change under an index.
         fs::remove_file(&path).expect("removes");
-        if random.next() % 20 > 0 {
+        if !random.one_in(20) {
             fs::write(&path, &bad).expect("writes");
         }
         for (mode, expected) in [(Mode::Exact, &truth), (Mode::Hnsw, &by_graph)] {

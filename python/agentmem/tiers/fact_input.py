@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -11,19 +11,12 @@ from agentmem.errors import InvalidInputError
 from agentmem.models import parse_id, to_ms
 from agentmem.store.index_rows import dump_metadata
 
-__all__ = ["FIELDS", "NewFact", "checked", "whole_text"]
+__all__ = ["NewFact", "checked", "whole_text"]
 
 MAX_TEXT = 64 * 1024 * 1024
 MAX_NAME = 1_024
 MAX_METADATA = 1024 * 1024
 TOP_PRIORITY = 100
-
-FIELDS = frozenset(
-    {
-        "text", "key", "session", "kind", "tags", "metadata", "subject", "attribute", "value",
-        "valid_from", "valid_to", "priority", "sources", "supersedes", "embedding",
-    }
-)  # fmt: skip
 
 
 class NewFact(NamedTuple):
@@ -137,66 +130,81 @@ def _check_text(text: object) -> str:
     return whole_text(text)
 
 
-def check_fact(item: Mapping[str, Any]) -> NewFact:
-    """Return one mapping of ``remember``'s arguments, checked."""
-    unknown = item.keys() - FIELDS
-    if unknown:
-        raise InvalidInputError(
-            f"unknown field {min(unknown)!r}; known are {', '.join(sorted(FIELDS))}"
-        )
-    if "text" not in item:
-        raise InvalidInputError("text: it is missing")
-    get = item.get
-    text = _check_text(item["text"])
-    kind = _name(get("kind", "fact"), "kind")
-    if kind is None:
-        raise InvalidInputError("kind: None is no kind; the default is 'fact'")
-    valid_from, valid_to = (
-        _time(get("valid_from"), "valid_from"),
-        _time(get("valid_to"), "valid_to"),
-    )
-    if valid_from is not None and valid_to is not None and valid_to <= valid_from:
-        raise InvalidInputError("valid_to: it must lie after valid_from")
-    priority = get("priority", 50)
-    if (
-        isinstance(priority, bool)
-        or not isinstance(priority, int)
-        or not 0 <= priority <= TOP_PRIORITY
-    ):
-        raise InvalidInputError(
-            f"priority: a whole number from 0 to {TOP_PRIORITY} is needed, "
-            f"{_shown(priority)} was given"
-        )
-    supersedes = _ids(get("supersedes"), "supersedes")
-    if any(tier != 1 for tier, _ in supersedes):
-        raise InvalidInputError("supersedes: only facts (L1) can be superseded by a fact")
-    sources = _ids(get("sources", ()), "sources")
-    if any(tier > 1 for tier, _ in sources):
-        raise InvalidInputError("sources: a fact rests on L0 or L1 rows, never on a higher tier")
-    value = get("value")
-    return NewFact(
-        text,
-        _name(get("key"), "key"),
-        _name(get("session"), "session"),
-        kind,
-        _tags(get("tags", ())),
-        _metadata(get("metadata")),
-        _name(get("subject"), "subject"),
-        _name(get("attribute"), "attribute"),
-        None if value is None else _json(value, "value"),
-        valid_from,
-        valid_to,
-        priority,
-        sources,
-        tuple(number for _, number in supersedes),
-        get("embedding"),
-        (),
-    )
-
-
 PLAIN = NewFact(
     "", None, None, "fact", (), "{}", None, None, None, None, None, 50, (), (), None, ()
 )
+
+
+def _kind(value: object) -> str:
+    kind = _name(value, "kind")
+    if kind is None:
+        raise InvalidInputError("kind: None is no kind; the default is 'fact'")
+    return kind
+
+
+def _priority(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= TOP_PRIORITY:
+        raise InvalidInputError(
+            f"priority: a whole number from 0 to {TOP_PRIORITY} is needed, {_shown(value)} was given"
+        )
+    return value
+
+
+def _sources(value: object) -> tuple[tuple[int, int], ...]:
+    sources = _ids(value, "sources")
+    if any(tier > 1 for tier, _ in sources):
+        raise InvalidInputError("sources: a fact rests on L0 or L1 rows, never on a higher tier")
+    return sources
+
+
+def _supersedes(value: object) -> tuple[int, ...]:
+    superseded = _ids(value, "supersedes")
+    if any(tier != 1 for tier, _ in superseded):
+        raise InvalidInputError("supersedes: only facts (L1) can be superseded by a fact")
+    return tuple(number for _, number in superseded)
+
+
+# What each argument becomes, at its place in NewFact. A field at its default costs nothing.
+CHECKS: Mapping[str, tuple[int, Callable[[Any], Any]]] = {
+    name: (NewFact._fields.index(field), check)
+    for name, field, check in (
+        ("text", "text", _check_text),
+        ("key", "key", lambda value: _name(value, "key")),
+        ("session", "session", lambda value: _name(value, "session")),
+        ("kind", "kind", _kind),
+        ("tags", "tags", _tags),
+        ("metadata", "metadata", _metadata),
+        ("subject", "subject", lambda value: _name(value, "subject")),
+        ("attribute", "attribute", lambda value: _name(value, "attribute")),
+        ("value", "value", lambda value: None if value is None else _json(value, "value")),
+        ("valid_from", "valid_from_ms", lambda value: _time(value, "valid_from")),
+        ("valid_to", "valid_to_ms", lambda value: _time(value, "valid_to")),
+        ("priority", "priority", _priority),
+        ("sources", "sources", _sources),
+        ("supersedes", "supersedes", _supersedes),
+        ("embedding", "embedding", lambda value: value),
+    )
+}
+
+
+def check_fact(item: Mapping[str, Any]) -> NewFact:
+    """Return one mapping of ``remember``'s arguments, checked."""
+    values: list[Any] = list(PLAIN)
+    for name, value in item.items():
+        known = CHECKS.get(name)
+        if known is None:
+            raise InvalidInputError(
+                f"unknown field {name!r}; known are {', '.join(sorted(CHECKS))}"
+            )
+        place, check = known
+        values[place] = check(value)
+    if not values[0]:
+        raise InvalidInputError("text: it is missing")
+    fact = NewFact._make(values)
+    begins, ends = fact.valid_from_ms, fact.valid_to_ms
+    if begins is not None and ends is not None and ends <= begins:
+        raise InvalidInputError("valid_to: it must lie after valid_from")
+    return fact
 
 
 def checked(items: Iterable[str | Mapping[str, Any]], *, redact: bool) -> list[NewFact]:

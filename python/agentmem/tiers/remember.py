@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentmem._native import digests, fold_text
 from agentmem.errors import InvalidInputError, NotFoundError
-from agentmem.models import Fact, Trust, format_id, from_ms
+from agentmem.models import TRUSTS, Fact, Trust, format_id, from_ms
 from agentmem.protocols import GivenEmbeddings
 from agentmem.store import embeddings, facts, turns
 from agentmem.store.index_rows import fact_index_rows
@@ -66,7 +66,7 @@ class _Chunk:
         self.scope_id = obtain(self.connection, scope)
         self.made_ms = made_ms
         self.made = from_ms(made_ms)
-        self.trust = trust
+        self.trust = int(trust)
         self.next_fact = facts.next_id(self.connection, "facts")
         self.next_turn = facts.next_id(self.connection, "turns")
         self.rows: dict[int, tuple[Any, ...]] = {}
@@ -100,7 +100,7 @@ class _Chunk:
         """Gather one new fact."""
         number, self.next_fact = self.next_fact, self.next_fact + 1
         sources = item.sources
-        trust = int(self.trust)
+        trust = self.trust
         if sources:
             trust = min(trust, self.check_sources(sources))
         else:
@@ -128,7 +128,7 @@ class _Chunk:
                 self.vector_rows.append(
                     (key * 8 + chunk, vectors[chunk * width : (chunk + 1) * width])
                 )
-        names = tuple([format_id(tier, source) for tier, source in sources])
+        names = tuple([f"L{tier}:{source}" for tier, source in sources])
         self.index_rows[number] = (
             key, 1, item.kind, self.scope, item.session, number, item.text, self.made_ms,
             item.valid_from_ms, item.valid_from_ms, item.valid_to_ms, True, item.priority, trust,
@@ -327,7 +327,7 @@ def _check_superseded(chunk: _Chunk, old: Sequence[int]) -> None:
 
 def _fact(chunk: _Chunk, item: NewFact, new: NewRow, old: Sequence[int]) -> Fact:
     return Fact(
-        id=format_id(1, new.number),
+        id=f"L1:{new.number}",
         text=item.text,
         kind=item.kind,
         scope=chunk.scope,
@@ -339,7 +339,7 @@ def _fact(chunk: _Chunk, item: NewFact, new: NewRow, old: Sequence[int]) -> Fact
         attribute=item.attribute,
         value=None if item.value is None else json.loads(item.value),
         priority=item.priority,
-        trust=Trust(new.trust),
+        trust=TRUSTS[new.trust],
         created=chunk.made,
         valid_from=None if item.valid_from_ms is None else from_ms(item.valid_from_ms),
         valid_to=None if item.valid_to_ms is None else from_ms(item.valid_to_ms),
@@ -347,7 +347,7 @@ def _fact(chunk: _Chunk, item: NewFact, new: NewRow, old: Sequence[int]) -> Fact
         superseded_by=None,
         is_current=True,
         status="superseded" if old else "new",
-        supersedes=tuple(format_id(1, number) for number in old),
+        supersedes=tuple([format_id(1, number) for number in old]),
         redacted=item.redacted,
     )
 

@@ -1,0 +1,74 @@
+//! Every level against plain arithmetic and against each other.
+
+use super::*;
+use crate::ann::Query;
+use crate::ann::codes::pack_nibbles;
+use proptest::prelude::*;
+
+proptest! {
+    /// Ends of the range included: the largest sums must not overflow at any level.
+    #[test]
+    fn all_levels_give_the_same_bits(
+        ndim in prop_oneof![1_usize..300, Just(384), Just(4096)],
+        rows in 0_usize..11,
+        seed in any::<u64>(),
+    ) {
+        let mut state = seed | 1;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        let vector: Vec<f32> = (0..ndim)
+            .map(|_| if seed % 3 == 0 { 1.0 } else { (next() as i32) as f32 + 0.5 })
+            .collect();
+        let query = Query::new(&vector).expect("not zero");
+        let stride = ndim.next_multiple_of(CHUNK);
+        let half = ndim.next_multiple_of(2 * CHUNK) / 2;
+        let codes: Vec<u8> = (0..rows * stride)
+            .map(|_| if seed % 5 == 0 { 255 } else { (next() as u8).max(1) })
+            .collect();
+        let mut nibbles = vec![0; rows * half];
+        for (row, out) in codes.chunks(stride).zip(nibbles.chunks_mut(half)) {
+            pack_nibbles(row, out);
+        }
+        let floats: Vec<u8> = (0..ndim)
+            .flat_map(|_| ((next() as i32) as f32 * 1e-9).to_le_bytes())
+            .collect();
+        let scales: Vec<f32> = (0..rows).map(|_| (next() % 999) as f32 * 1e-3).collect();
+
+        let run = |level: &Kernels| {
+            let mut sums = vec![0; rows];
+            (level.codes)(&codes, stride, &query.planes, 77, &mut sums);
+            let mut small = vec![0; rows];
+            (level.nibbles)(&nibbles, half, &query.planes, -5, &mut small);
+            let fine: Vec<[i32; 4]> = codes
+                .chunks(stride)
+                .map(|row| (level.fine)([row, row, &codes[..stride], row], &query.planes))
+                .collect();
+            let mut uppers = vec![0.0; rows];
+            (level.uppers)(&sums, &scales, &scales, [0.3, 0.7, 0.1], &mut uppers);
+            let mut encoded = vec![0x80; stride];
+            let lost = (level.encode)(query.vector(), 0.01, 100.0, &mut encoded);
+            let dot = (level.dot)(query.vector(), &floats);
+            let uppers: Vec<u32> = uppers.iter().map(|x| x.to_bits()).collect();
+            (sums, small, fine, uppers, encoded, lost.to_bits(), dot.to_bits())
+        };
+        let levels = levels();
+        let expected = run(&levels[0]);
+        for (row, sum) in codes.chunks(stride).zip(&expected.0) {
+            let plain: i64 = row.iter().zip(&query.planes.coarse)
+                .map(|(&code, &q)| i64::from(code) * i64::from(q)).sum();
+            prop_assert_eq!(plain - 77, i64::from(*sum));
+        }
+        for (row, sums) in codes.chunks(stride).zip(&expected.2) {
+            let plain: i64 = row.iter().zip(&query.planes.wide)
+                .map(|(&code, &q)| i64::from(code) * i64::from(q)).sum();
+            prop_assert_eq!(plain, i64::from(sums[0]));
+        }
+        for level in &levels[1..] {
+            prop_assert_eq!(&run(level), &expected, "{}", level.name);
+        }
+    }
+}

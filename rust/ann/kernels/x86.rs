@@ -1,0 +1,371 @@
+//! The levels of x86-64: AVX2, AVX-VNNI and AVX-512 VNNI.
+#![allow(clippy::many_single_char_names)] // Four rows are a, b, c, d; the query is q.
+
+use super::{CHUNK, Kernels, Planes, dot_lanes, encode_plain, scan, uppers_plain};
+#[allow(clippy::wildcard_imports)] // Some forty intrinsics.
+use std::arch::x86_64::*;
+
+pub(super) fn levels() -> Vec<Kernels> {
+    let mut levels = Vec::new();
+    if is_x86_feature_detected!("avx2") {
+        levels.push(AVX2);
+        if is_x86_feature_detected!("avxvnni") {
+            levels.push(AVX_VNNI);
+        }
+    }
+    if is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512vnni")
+        && is_x86_feature_detected!("avx2")
+    {
+        levels.push(AVX512);
+    }
+    levels
+}
+
+// SAFETY (every closure in the three tables): a table is handed out by `levels` alone, which
+// puts it in only after all CPU features that its functions are compiled for were detected.
+const AVX2: Kernels = Kernels {
+    name: "avx2",
+    fine: |rows, planes| unsafe { fine_avx2(rows, planes) },
+    codes: |codes, stride, planes, bias, out| unsafe {
+        scan_codes_avx2(codes, stride, planes, bias, out);
+    },
+    nibbles: |codes, stride, planes, bias, out| unsafe {
+        scan_nibbles_avx2(codes, stride, planes, bias, out);
+    },
+    dot: |query, row| unsafe { dot_avx2(query, row) },
+    uppers: |raw, scales, residuals, terms, out| unsafe {
+        uppers_avx2(raw, scales, residuals, terms, out);
+    },
+    encode: |vector, scale, inverse, codes| unsafe { encode_avx2(vector, scale, inverse, codes) },
+};
+const AVX_VNNI: Kernels = Kernels {
+    name: "avx-vnni",
+    fine: |rows, planes| unsafe { fine_avx_vnni(rows, planes) },
+    codes: |codes, stride, planes, bias, out| unsafe {
+        scan_codes_avx_vnni(codes, stride, planes, bias, out);
+    },
+    ..AVX2
+};
+const AVX512: Kernels = Kernels {
+    name: "avx512-vnni",
+    fine: |rows, planes| unsafe { fine_avx512(rows, planes) },
+    codes: |codes, stride, planes, bias, out| unsafe {
+        scan_codes_avx512(codes, stride, planes, bias, out);
+    },
+    nibbles: |codes, stride, planes, bias, out| unsafe {
+        scan_nibbles_avx512(codes, stride, planes, bias, out);
+    },
+    dot: |query, row| unsafe { dot_avx512(query, row) },
+    uppers: |raw, scales, residuals, terms, out| unsafe {
+        uppers_avx512(raw, scales, residuals, terms, out);
+    },
+    encode: |vector, scale, inverse, codes| unsafe { encode_avx512(vector, scale, inverse, codes) },
+};
+
+#[target_feature(enable = "avx2")]
+fn dot_avx2(query: &[f32], row: &[u8]) -> f32 {
+    dot_lanes(query, row)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
+fn dot_avx512(query: &[f32], row: &[u8]) -> f32 {
+    dot_lanes(query, row)
+}
+
+#[target_feature(enable = "avx2")]
+fn uppers_avx2(raw: &[i32], scales: &[f32], rest: &[f32], terms: [f32; 3], out: &mut [f32]) {
+    uppers_plain(raw, scales, rest, terms, out);
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
+fn uppers_avx512(raw: &[i32], scales: &[f32], rest: &[f32], terms: [f32; 3], out: &mut [f32]) {
+    uppers_plain(raw, scales, rest, terms, out);
+}
+
+#[target_feature(enable = "avx2")]
+fn encode_avx2(vector: &[f32], scale: f32, inverse: f32, codes: &mut [u8]) -> f32 {
+    encode_plain(vector, scale, inverse, codes)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
+fn encode_avx512(vector: &[f32], scale: f32, inverse: f32, codes: &mut [u8]) -> f32 {
+    encode_plain(vector, scale, inverse, codes)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load512<T>(chunk: &[T; CHUNK]) -> __m512i {
+    const { assert!(size_of::<T>() == 1) };
+    // SAFETY: the array is 64 readable bytes; the load needs no alignment.
+    unsafe { _mm512_loadu_si512(chunk.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load256<T>(part: &[T; 32]) -> __m256i {
+    const { assert!(size_of::<T>() == 1) };
+    // SAFETY: the array is 32 readable bytes; the load needs no alignment.
+    unsafe { _mm256_loadu_si256(part.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_wide(part: &[i16; 16]) -> __m256i {
+    // SAFETY: the array is 32 readable bytes; the load needs no alignment.
+    unsafe { _mm256_loadu_si256(part.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load128(part: &[u8; 16]) -> __m128i {
+    // SAFETY: the array is 16 readable bytes; the load needs no alignment.
+    unsafe { _mm_loadu_si128(part.as_ptr().cast()) }
+}
+
+/// Sums the lanes of each of four registers.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn sum4_256(sums: [__m256i; 4]) -> [i32; 4] {
+    let [a, b, c, d] = sums;
+    let pairs = _mm256_hadd_epi32(_mm256_hadd_epi32(a, b), _mm256_hadd_epi32(c, d));
+    let total = _mm_add_epi32(
+        _mm256_castsi256_si128(pairs),
+        _mm256_extracti128_si256::<1>(pairs),
+    );
+    let mut out = [0_i32; 4];
+    // SAFETY: the array is 16 writable bytes; the store needs no alignment.
+    unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), total) };
+    out
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2")]
+fn sum4_512(sums: [__m512i; 4]) -> [i32; 4] {
+    let [a, b, c, d] = sums;
+    sum4_256([halve(a), halve(b), halve(c), halve(d)])
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2")]
+fn halve(sum: __m512i) -> __m256i {
+    _mm256_add_epi32(
+        _mm512_castsi512_si256(sum),
+        _mm512_extracti64x4_epi64::<1>(sum),
+    )
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2")]
+fn fine_avx512(rows: [&[u8]; 4], planes: &Planes) -> [i32; 4] {
+    let (a, b, c, d) = chunks4(rows);
+    let high = planes.high.as_chunks::<CHUNK>().0;
+    let low = planes.low.as_chunks::<CHUNK>().0;
+    let mut highs = [_mm512_setzero_si512(); 4];
+    let mut lows = [_mm512_setzero_si512(); 4];
+    for (((((a, b), c), d), h), l) in a.iter().zip(b).zip(c).zip(d).zip(high).zip(low) {
+        let (h, l) = (load512(h), load512(l));
+        let codes = [load512(a), load512(b), load512(c), load512(d)];
+        for lane in 0..4 {
+            highs[lane] = _mm512_dpbusd_epi32(highs[lane], codes[lane], h);
+            lows[lane] = _mm512_dpbusd_epi32(lows[lane], codes[lane], l);
+        }
+    }
+    for lane in 0..4 {
+        lows[lane] = _mm512_add_epi32(lows[lane], _mm512_slli_epi32::<7>(highs[lane]));
+    }
+    sum4_512(lows)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2")]
+fn nibbles_avx512(rows: [&[u8]; 4], planes: &Planes) -> [i32; 4] {
+    let (a, b, c, d) = chunks4(rows);
+    let pairs = planes.coarse.as_chunks::<CHUNK>().0.as_chunks::<2>().0;
+    let mask = _mm512_set1_epi8(15);
+    let mut sums = [_mm512_setzero_si512(); 4];
+    let mut more = [_mm512_setzero_si512(); 4];
+    for ((((a, b), c), d), [first, second]) in a.iter().zip(b).zip(c).zip(d).zip(pairs) {
+        let (first, second) = (load512(first), load512(second));
+        let codes = [load512(a), load512(b), load512(c), load512(d)];
+        for lane in 0..4 {
+            let low = _mm512_and_si512(codes[lane], mask);
+            let high = _mm512_and_si512(_mm512_srli_epi16::<4>(codes[lane]), mask);
+            sums[lane] = _mm512_dpbusd_epi32(sums[lane], low, first);
+            more[lane] = _mm512_dpbusd_epi32(more[lane], high, second);
+        }
+    }
+    for lane in 0..4 {
+        sums[lane] = _mm512_add_epi32(sums[lane], more[lane]);
+    }
+    sum4_512(sums)
+}
+
+#[target_feature(enable = "avxvnni,avx2")]
+fn fine_avx_vnni(rows: [&[u8]; 4], planes: &Planes) -> [i32; 4] {
+    let (a, b, c, d) = chunks4(rows);
+    let high = planes.high.as_chunks::<32>().0;
+    let low = planes.low.as_chunks::<32>().0;
+    let mut highs = [_mm256_setzero_si256(); 4];
+    let mut lows = [_mm256_setzero_si256(); 4];
+    for (((((a, b), c), d), h), l) in a.iter().zip(b).zip(c).zip(d).zip(high).zip(low) {
+        let (h, l) = (load256(h), load256(l));
+        let codes = [load256(a), load256(b), load256(c), load256(d)];
+        for lane in 0..4 {
+            highs[lane] = _mm256_dpbusd_avx_epi32(highs[lane], codes[lane], h);
+            lows[lane] = _mm256_dpbusd_avx_epi32(lows[lane], codes[lane], l);
+        }
+    }
+    for lane in 0..4 {
+        lows[lane] = _mm256_add_epi32(lows[lane], _mm256_slli_epi32::<7>(highs[lane]));
+    }
+    sum4_256(lows)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn sum_avx2(rows: [&[u8]; 4], query: &[i16]) -> [i32; 4] {
+    let (a, b, c, d) = chunks4(rows);
+    let wide = query.as_chunks::<16>().0;
+    let mut sums = [_mm256_setzero_si256(); 4];
+    for ((((a, b), c), d), q) in a.iter().zip(b).zip(c).zip(d).zip(wide) {
+        let q = load_wide(q);
+        let codes = [load128(a), load128(b), load128(c), load128(d)];
+        for lane in 0..4 {
+            // A pair of products is at most 2 * 255 * 8191, far inside i32.
+            let products = _mm256_madd_epi16(_mm256_cvtepu8_epi16(codes[lane]), q);
+            sums[lane] = _mm256_add_epi32(sums[lane], products);
+        }
+    }
+    sum4_256(sums)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn nibbles_avx2(rows: [&[u8]; 4], planes: &Planes) -> [i32; 4] {
+    let (a, b, c, d) = chunks4::<32>(rows);
+    let (a, b, c, d) = (
+        a.as_chunks::<2>().0,
+        b.as_chunks::<2>().0,
+        c.as_chunks::<2>().0,
+        d.as_chunks::<2>().0,
+    );
+    // Each 64-byte chunk of codes meets 64 + 64 bytes of query: four quarters of 32.
+    let quads = planes.coarse.as_chunks::<32>().0.as_chunks::<4>().0;
+    let mask = _mm256_set1_epi8(15);
+    let ones = _mm256_set1_epi16(1);
+    let mut sums = [_mm256_setzero_si256(); 4];
+    for ((((a, b), c), d), quad) in a.iter().zip(b).zip(c).zip(d).zip(quads) {
+        let rows = [a, b, c, d];
+        for half in 0..2 {
+            let first = load256(&quad[half]);
+            let second = load256(&quad[half + 2]);
+            for lane in 0..4 {
+                let codes = load256(&rows[lane][half]);
+                let low = _mm256_and_si256(codes, mask);
+                let high = _mm256_and_si256(_mm256_srli_epi16::<4>(codes), mask);
+                // Four products of at most 15 * 127 each: no saturation in 16 bits.
+                let products = _mm256_add_epi16(
+                    _mm256_maddubs_epi16(low, first),
+                    _mm256_maddubs_epi16(high, second),
+                );
+                sums[lane] = _mm256_add_epi32(sums[lane], _mm256_madd_epi16(products, ones));
+            }
+        }
+    }
+    sum4_256(sums)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2")]
+fn codes_avx512([a, b, c, d]: [&[u8]; 4], planes: &Planes) -> [i32; 4] {
+    let rows = chunks4([a, b, c, d]);
+    let coarse = planes.coarse.as_chunks::<CHUNK>().0;
+    let mut sums = [_mm512_setzero_si512(); 4];
+    for ((((a, b), c), d), q) in rows
+        .0
+        .iter()
+        .zip(rows.1)
+        .zip(rows.2)
+        .zip(rows.3)
+        .zip(coarse)
+    {
+        let q = load512(q);
+        sums[0] = _mm512_dpbusd_epi32(sums[0], load512(a), q);
+        sums[1] = _mm512_dpbusd_epi32(sums[1], load512(b), q);
+        sums[2] = _mm512_dpbusd_epi32(sums[2], load512(c), q);
+        sums[3] = _mm512_dpbusd_epi32(sums[3], load512(d), q);
+    }
+    sum4_512(sums)
+}
+
+#[inline]
+#[target_feature(enable = "avxvnni,avx2")]
+fn codes_avx_vnni(rows: [&[u8]; 4], planes: &Planes) -> [i32; 4] {
+    let (a, b, c, d) = chunks4(rows);
+    let coarse = planes.coarse.as_chunks::<32>().0;
+    let mut sums = [_mm256_setzero_si256(); 4];
+    for ((((a, b), c), d), q) in a.iter().zip(b).zip(c).zip(d).zip(coarse) {
+        let q = load256(q);
+        sums[0] = _mm256_dpbusd_avx_epi32(sums[0], load256(a), q);
+        sums[1] = _mm256_dpbusd_avx_epi32(sums[1], load256(b), q);
+        sums[2] = _mm256_dpbusd_avx_epi32(sums[2], load256(c), q);
+        sums[3] = _mm256_dpbusd_avx_epi32(sums[3], load256(d), q);
+    }
+    sum4_256(sums)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn codes_avx2(rows: [&[u8]; 4], planes: &Planes) -> [i32; 4] {
+    sum_avx2(rows, &planes.coarse_wide)
+}
+
+#[target_feature(enable = "avx2")]
+fn fine_avx2(rows: [&[u8]; 4], planes: &Planes) -> [i32; 4] {
+    sum_avx2(rows, &planes.wide)
+}
+
+type Chunks<'a, const N: usize> = (&'a [[u8; N]], &'a [[u8; N]], &'a [[u8; N]], &'a [[u8; N]]);
+
+#[inline(always)]
+#[allow(clippy::inline_always)] // Into functions compiled for a CPU feature.
+fn chunks4<const N: usize>([a, b, c, d]: [&[u8]; 4]) -> Chunks<'_, N> {
+    (
+        a.as_chunks().0,
+        b.as_chunks().0,
+        c.as_chunks().0,
+        d.as_chunks().0,
+    )
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2")]
+fn scan_codes_avx512(codes: &[u8], stride: usize, planes: &Planes, bias: i32, out: &mut [i32]) {
+    scan(codes, stride, bias, out, |rows| codes_avx512(rows, planes));
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2")]
+fn scan_nibbles_avx512(codes: &[u8], stride: usize, planes: &Planes, bias: i32, out: &mut [i32]) {
+    scan(codes, stride, bias, out, |rows| {
+        nibbles_avx512(rows, planes)
+    });
+}
+
+#[target_feature(enable = "avxvnni,avx2")]
+fn scan_codes_avx_vnni(codes: &[u8], stride: usize, planes: &Planes, bias: i32, out: &mut [i32]) {
+    scan(codes, stride, bias, out, |rows| {
+        codes_avx_vnni(rows, planes)
+    });
+}
+
+#[target_feature(enable = "avx2")]
+fn scan_codes_avx2(codes: &[u8], stride: usize, planes: &Planes, bias: i32, out: &mut [i32]) {
+    scan(codes, stride, bias, out, |rows| codes_avx2(rows, planes));
+}
+
+#[target_feature(enable = "avx2")]
+fn scan_nibbles_avx2(codes: &[u8], stride: usize, planes: &Planes, bias: i32, out: &mut [i32]) {
+    scan(codes, stride, bias, out, |rows| nibbles_avx2(rows, planes));
+}

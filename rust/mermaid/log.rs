@@ -1,0 +1,388 @@
+//! A growing tool log and its canvas.
+//!
+//! Each call is read once, when it is appended: what may be said of it is kept in a digest of a few hundred bytes, and
+//! every level is cut from that. So a canvas after one more call costs no second look at the results, and what is said
+//! of a call depends only on the calls before it: a canvas grows at its end.
+
+use super::arguments;
+use super::carry::{self, CLASSES, Candidates};
+use super::layout::layout;
+use super::model::{Call, MAX_CALLS, Name, Outcome, Place, Step};
+use super::outcome;
+use super::root::{RootFinder, strip};
+use super::tokens::estimate_tokens;
+use super::words::cut;
+use super::write::{Page, write_pages};
+use crate::error::{Error, Result};
+use rustc_hash::FxHashSet;
+use xxhash_rust::xxh3::Xxh3;
+
+/// How much a diagram says of each call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Summaries, and identifiers of results that are likely to be needed again.
+    Standard,
+    /// Short summaries.
+    Brief,
+    /// Shorter arguments, and the results of failures only.
+    Short,
+    /// A few characters of each.
+    Terse,
+    /// Names and outcomes.
+    Names,
+}
+
+impl Level {
+    /// All levels, the fullest first.
+    pub const ALL: [Self; 5] = [
+        Self::Standard,
+        Self::Brief,
+        Self::Short,
+        Self::Terse,
+        Self::Names,
+    ];
+
+    /// The level's public name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::Brief => "brief",
+            Self::Short => "short",
+            Self::Terse => "terse",
+            Self::Names => "names",
+        }
+    }
+
+    /// Bytes of arguments, of an ok result, of a failure.
+    fn limits(self) -> (usize, usize, usize) {
+        match self {
+            Self::Standard => (100, 80, 110),
+            Self::Brief => (38, 26, 44),
+            Self::Short => (30, 0, 28),
+            Self::Terse => (16, 0, 16),
+            Self::Names => (0, 0, 0),
+        }
+    }
+}
+
+/// What a canvas may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The fullest level to try.
+    pub level: Level,
+    /// Estimated tokens that the diagram may have.
+    pub budget_tokens: Option<usize>,
+    /// Take this level whether or not it fits.
+    pub is_exact: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            level: Level::Standard,
+            budget_tokens: None,
+            is_exact: false,
+        }
+    }
+}
+
+/// The share of the raw log that a diagram may have, in bytes and in tokens: the mission's limit.
+const MOST_SHARE: f64 = 0.30;
+/// The share up to which identifiers are added; the rest is head-room.
+const CARRY_SHARE: f64 = 0.235;
+/// Bytes of identifiers that one call may add.
+const CARRY_BYTES: usize = 420;
+/// Bytes and tokens that the first lines may take before results have earned them.
+const FIRST_LINES: (f64, f64) = (120.0, 40.0);
+/// Bytes of a line besides tool, arguments and result.
+const LINE_BYTES: usize = 20;
+
+/// Bytes of arguments whose words count as named.
+const NAMED_BYTES: usize = 2048;
+
+struct Digest {
+    tool: Name,
+    arguments: String,
+    result: String,
+    outcome: Outcome,
+    candidates: Candidates,
+    raw_bytes: usize,
+    raw_tokens: usize,
+    hash: u64,
+}
+
+/// Tool calls, read and kept in brief.
+#[derive(Default)]
+pub struct Log {
+    digests: Vec<Digest>,
+    parents: Vec<Option<usize>>,
+    batches: Vec<Option<i64>>,
+    /// Hashes of words that arguments have named so far: a diagram shows them anyway.
+    named: FxHashSet<u64>,
+    root: RootFinder,
+    scratch: carry::Scratch,
+    raw_bytes: usize,
+    raw_tokens: usize,
+}
+
+/// A log's diagram and its measures.
+#[derive(Clone, Debug)]
+pub struct Canvas {
+    /// What the diagram says, depth first.
+    pub steps: Vec<Step>,
+    /// For each step the index of its call.
+    pub order: Vec<usize>,
+    /// The Mermaid texts.
+    pub pages: Vec<Page>,
+    /// The level that was taken.
+    pub level: Level,
+    /// The path prefix that is left out.
+    pub root: String,
+    /// Names, compact arguments and results in UTF-8.
+    pub raw_bytes: usize,
+    /// The same in estimated tokens.
+    pub raw_tokens: usize,
+    /// All pages.
+    pub bytes: usize,
+    /// The same in estimated tokens.
+    pub tokens: usize,
+}
+
+impl Log {
+    /// Reads one more call.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] above [`MAX_CALLS`] calls.
+    pub fn append(&mut self, call: &Call<'_>) -> Result<()> {
+        if self.digests.len() >= MAX_CALLS {
+            return Err(Error::InvalidInput(format!(
+                "a log holds at most {MAX_CALLS} calls; start another one"
+            )));
+        }
+        let text = call.arguments.as_str();
+        let result = call.result.unwrap_or_default();
+        let tool = Name::from_bytes(call.name);
+        let shown = String::from_utf8_lossy(tool.as_bytes());
+        let outcome = match (call.is_error, call.result) {
+            (true, _) => Outcome::Error,
+            (false, None) => Outcome::Pending,
+            (false, Some(_)) => Outcome::Ok,
+        };
+        let (summary, kind) = arguments::summarize(&shown, call.arguments);
+        let told = outcome::summarize(kind, outcome, call.result);
+        let named = &mut self.named;
+        let head = text
+            .get(..text.floor_char_boundary(NAMED_BYTES))
+            .unwrap_or_default();
+        carry::words(head, &mut |_, start, end| {
+            named.insert(carry::hash_of(head.get(start..end).unwrap_or_default()));
+        });
+        let candidates = carry::candidates(result, &mut self.scratch, |hash| named.contains(&hash));
+        self.root.add(head);
+        let raw_bytes = call.name.len() + text.len() + result.len();
+        let raw_tokens = estimate_tokens(&shown) + estimate_tokens(text) + estimate_tokens(result);
+        self.raw_bytes += raw_bytes;
+        self.raw_tokens += raw_tokens;
+        let hash = content_hash(call);
+        self.digests.push(Digest {
+            tool,
+            arguments: summary,
+            result: told,
+            outcome,
+            candidates,
+            raw_bytes,
+            raw_tokens,
+            hash,
+        });
+        self.parents.push(call.parent);
+        self.batches.push(call.batch);
+        Ok(())
+    }
+
+    /// Number of calls.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.digests.len()
+    }
+
+    /// Whether no call was appended yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.digests.is_empty()
+    }
+
+    /// The first level, from the one asked for down, that fits the budget and 30 % of the raw log in bytes and tokens;
+    /// the last one if none does.
+    #[must_use]
+    pub fn canvas(&self, options: Options) -> Canvas {
+        let root = self.root.root();
+        let order = layout(&self.parents, &self.batches);
+        let mut levels = Level::ALL
+            .into_iter()
+            .filter(|level| *level >= options.level);
+        loop {
+            let level = levels.next().unwrap_or(Level::Names);
+            let canvas = self.draw(level, &root, &order);
+            let most = |raw: usize| (raw as f64 * MOST_SHARE) as usize;
+            let fits = canvas.bytes <= most(self.raw_bytes)
+                && canvas.tokens <= most(self.raw_tokens)
+                && options
+                    .budget_tokens
+                    .is_none_or(|budget| canvas.tokens <= budget);
+            if fits || options.is_exact || level == Level::Names {
+                return canvas;
+            }
+        }
+    }
+
+    fn draw(&self, level: Level, root: &str, order: &[(usize, Place)]) -> Canvas {
+        let told = self.tell(level, root);
+        let mut told: Vec<Option<(String, String)>> = told.into_iter().map(Some).collect();
+        let mut steps = Vec::with_capacity(order.len());
+        for (index, place) in order {
+            let Some(digest) = self.digests.get(*index) else {
+                continue;
+            };
+            let (arguments, result) = told
+                .get_mut(*index)
+                .and_then(Option::take)
+                .unwrap_or_default();
+            steps.push(Step {
+                tool: digest.tool.clone(),
+                arguments,
+                outcome: digest.outcome,
+                result,
+                place: *place,
+            });
+        }
+        let hash = |_: usize, from: usize, to: usize| {
+            let mut hasher = Xxh3::new();
+            for (index, _) in order.get(from..to).unwrap_or_default() {
+                hasher.update(
+                    &self
+                        .digests
+                        .get(*index)
+                        .map_or(0, |digest| digest.hash)
+                        .to_le_bytes(),
+                );
+            }
+            (hasher.digest() >> 32) as u32
+        };
+        let pages = write_pages(&steps, root, &[0], &[], hash);
+        let bytes = pages.iter().map(|page| page.text.len()).sum();
+        let tokens = pages.iter().map(|page| estimate_tokens(&page.text)).sum();
+        Canvas {
+            steps,
+            order: order.iter().map(|(index, _)| *index).collect(),
+            pages,
+            level,
+            root: root.to_owned(),
+            raw_bytes: self.raw_bytes,
+            raw_tokens: self.raw_tokens,
+            bytes,
+            tokens,
+        }
+    }
+
+    /// Arguments and result of each call, in the calls' order.
+    fn tell(&self, level: Level, root: &str) -> Vec<(String, String)> {
+        let limits = level.limits();
+        let mut carried: FxHashSet<u64> = FxHashSet::default();
+        // What the calls so far would allow, and what their lines have taken.
+        let (mut bytes, mut tokens) = FIRST_LINES;
+        let mut out = Vec::with_capacity(self.digests.len());
+        for digest in &self.digests {
+            // Where short calls have taken more than their share, the next ones say less.
+            let is_over = level == Level::Standard && (bytes < 0.0 || tokens < 0.0);
+            let (most_arguments, most_ok, most_failure) = if is_over {
+                Level::Brief.limits()
+            } else {
+                limits
+            };
+            let arguments = cut(&strip(&digest.arguments, root), most_arguments).into_owned();
+            let most = if digest.outcome == Outcome::Error {
+                most_failure
+            } else {
+                most_ok
+            };
+            let mut result = cut(&strip(&digest.result, root), most).into_owned();
+            if level == Level::Standard {
+                bytes += digest.raw_bytes as f64 * CARRY_SHARE;
+                tokens += digest.raw_tokens as f64 * CARRY_SHARE;
+                bytes -=
+                    (LINE_BYTES + digest.tool.as_bytes().len() + arguments.len() + result.len())
+                        as f64;
+                tokens -= (11 + estimate_tokens(&arguments) + estimate_tokens(&result)) as f64;
+                let (added, cost) = carry_over(digest, &result, root, &mut carried, bytes, tokens);
+                if !added.is_empty() {
+                    bytes -= (added.len() + 1) as f64;
+                    tokens -= cost as f64;
+                    if !result.is_empty() {
+                        result.push_str(" | ");
+                    }
+                    result.push_str(&added);
+                }
+            }
+            out.push((arguments, result));
+        }
+        out
+    }
+}
+
+/// The call's new identifiers that fit, in order of appearance, and their tokens.
+fn carry_over(
+    digest: &Digest,
+    result: &str,
+    root: &str,
+    carried: &mut FxHashSet<u64>,
+    bytes: f64,
+    tokens: f64,
+) -> (String, usize) {
+    let (mut bytes, mut tokens) = (bytes.min(CARRY_BYTES as f64), tokens);
+    let found: Vec<(u8, &str, u64)> = digest
+        .candidates
+        .iter()
+        .map(|(class, word)| (class, word, carry::hash_of(word)))
+        .filter(|(_, word, hash)| !carried.contains(hash) && !result.contains(word))
+        .collect();
+    let mut taken = vec![false; found.len()];
+    let mut cost = 0;
+    for wanted in 0..CLASSES {
+        for ((class, word, hash), taken) in found.iter().zip(&mut taken) {
+            if *class != wanted {
+                continue;
+            }
+            let price = estimate_tokens(word) + 1;
+            let size = (word.len() + 1) as f64;
+            if size <= bytes && price as f64 <= tokens && carried.insert(*hash) {
+                bytes -= size;
+                tokens -= price as f64;
+                cost += price;
+                *taken = true;
+            }
+        }
+    }
+    let mut out = String::new();
+    for ((_, word, _), _) in found.iter().zip(taken).filter(|(_, taken)| *taken) {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(&strip(word, root));
+    }
+    (out, cost)
+}
+
+fn content_hash(call: &Call<'_>) -> u64 {
+    let mut hasher = Xxh3::new();
+    for part in [
+        call.name,
+        call.arguments.as_str().as_bytes(),
+        call.result.unwrap_or_default().as_bytes(),
+    ] {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.update(&[u8::from(call.is_error), u8::from(call.result.is_some())]);
+    hasher.digest()
+}
