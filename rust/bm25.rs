@@ -48,8 +48,9 @@ impl Statistics {
             let length = FieldNormReader::id_to_fieldnorm(byte as u8) as f32;
             K1 * (1.0 - B + B * length / average)
         });
+        let saturated = |frequency: f32| norms.map(|norm: f32| frequency / (frequency + norm));
         Norms {
-            once: norms.map(|norm: f32| 1.0 / (1.0 + norm)),
+            saturated: [saturated(1.0), saturated(2.0), saturated(3.0)],
             norms,
         }
     }
@@ -59,8 +60,8 @@ impl Statistics {
 #[derive(Clone, Debug)]
 pub struct Norms {
     norms: [f32; 256],
-    /// The saturated frequency of a term that a row holds once: most of them.
-    once: [f32; 256],
+    /// The saturated frequencies of terms that a row holds once, twice and thrice: nearly all.
+    saturated: [[f32; 256]; 3],
 }
 
 impl Norms {
@@ -68,8 +69,8 @@ impl Norms {
     #[inline]
     #[must_use]
     pub fn part(&self, weight: f32, frequency: u32, length: u8) -> f32 {
-        if frequency == 1 {
-            return weight * self.once[length as usize];
+        if let Some(saturated) = self.saturated.get(frequency.wrapping_sub(1) as usize) {
+            return weight * saturated[length as usize];
         }
         let frequency = frequency as f32;
         weight * (frequency / (frequency + self.norms[length as usize]))

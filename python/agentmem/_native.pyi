@@ -9,6 +9,28 @@ from numpy.typing import ArrayLike, NDArray
 
 from agentmem.toollog.canvas import Level, Step
 
+__all__ = [
+    "MAX_CALLS",
+    "MAX_QUERY_TERMS",
+    "TEXT_VERSION",
+    "HybridIndex",
+    "NativeCanvas",
+    "SearchResult",
+    "StoreIndex",
+    "ToolLog",
+    "analyze",
+    "analyze_query",
+    "build_profile",
+    "canonical",
+    "digests",
+    "estimate_tokens",
+    "fold_text",
+    "fuse",
+    "parse",
+    "redact",
+    "redact_many",
+]
+
 build_profile: Final[str]
 TEXT_VERSION: Final[int]
 """Version of the analyzer's terms; an index of another version is rebuilt."""
@@ -365,7 +387,9 @@ class ToolLog:
             InvalidInputError: The log would have more than ``MAX_CALLS`` calls.
         """
 
-    def canvas(self, level: str, budget_tokens: int | None = None, is_exact: bool = False) -> NativeCanvas:
+    def canvas(
+        self, level: str, budget_tokens: int | None = None, is_exact: bool = False
+    ) -> NativeCanvas:
         """Return the diagram at the first level, from ``level`` down, that fits; exactly ``level`` with ``is_exact``.
 
         Raises:

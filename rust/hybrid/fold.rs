@@ -296,19 +296,17 @@ impl Index {
         let Place::Store(dir) = &self.place else {
             return Ok(false);
         };
-        let manifest = Manifest::read(dir, &self.identity)?;
+        let published = Manifest::read(dir, &self.identity)?;
         let known: Vec<Arc<Segment>> = {
             let state = self.state.read();
-            if state.manifest == manifest {
+            if state.manifest == published {
                 return Ok(false);
             }
-            state
-                .segments
-                .iter()
-                .map(|held| Arc::clone(&held.source))
-                .collect()
+            let segments = state.segments.iter();
+            segments.map(|held| Arc::clone(&held.source)).collect()
         };
-        let Some(manifest) = manifest else {
+        let latest = State::open_latest(dir, &self.identity, &known, self.mode)?;
+        let Some((manifest, segments)) = latest else {
             return Err(corrupt(
                 dir,
                 "the published generation is gone; open the index again",
@@ -320,7 +318,6 @@ impl Index {
                 "an older generation was put in its place; open the index again",
             ));
         }
-        let segments = State::open_members(dir, &manifest, &known, self.ndim(), self.mode)?;
         let fresh = self.new_tail()?;
         self.state.write().adopt(segments, manifest, fresh)?;
         Ok(true)

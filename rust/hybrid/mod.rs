@@ -98,8 +98,8 @@ impl Index {
         make_dir(dir)?;
         let identity = identity(epoch, space, ndim);
         let mut state = State::new(ndim)?;
-        if let Some(manifest) = Manifest::read(dir, &identity)? {
-            state.load(dir, manifest, ndim, mode)?;
+        if let Some((manifest, segments)) = State::open_latest(dir, &identity, &[], mode)? {
+            state.load(manifest, segments);
         }
         Ok(Self {
             place: Place::Store(dir.to_owned()),
@@ -132,15 +132,9 @@ impl Index {
     pub fn open_saved(dir: &Path, mode: Mode) -> Result<Self> {
         let manifest = Manifest::read_any(dir)?.ok_or_else(|| corrupt(dir, "holds no index"))?;
         let this = Self::private(manifest.identity.ndim, mode)?;
-        if manifest.identity != this.identity {
-            return Err(corrupt(
-                dir,
-                format!("was made for {:?}", manifest.identity),
-            ));
-        }
-        this.state
-            .write()
-            .load(dir, manifest, this.identity.ndim, mode)?;
+        let (manifest, segments) = State::open_latest(dir, &this.identity, &[], mode)?
+            .ok_or_else(|| corrupt(dir, "holds no index"))?;
+        this.state.write().load(manifest, segments);
         Ok(this)
     }
 

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::files::FileEntry;
 use crate::filter::Live;
 use crate::segment::Segment;
-use crate::snapshot::{Manifest, read_dead};
+use crate::snapshot::{Identity, Manifest, read_dead};
 use crate::source::Source;
 use crate::tail::{Batch, Tail};
 
@@ -142,7 +142,7 @@ impl State {
     }
 
     /// Opens the segments of a generation, those of `known` that are the same as they are.
-    pub(super) fn open_members(
+    fn open_members(
         dir: &Path,
         manifest: &Manifest,
         known: &[Arc<Segment>],
@@ -168,20 +168,39 @@ impl State {
         Ok(segments)
     }
 
-    /// Takes a generation into an empty state.
-    pub(super) fn load(
-        &mut self,
+    /// Opens the published generation; `None` where there is none.
+    ///
+    /// Two publications of another process while we open it delete what we were about to read: then we start anew.
+    pub(super) fn open_latest(
         dir: &Path,
-        manifest: Manifest,
-        ndim: usize,
+        identity: &Identity,
+        known: &[Arc<Segment>],
         mode: Mode,
-    ) -> Result<()> {
-        self.segments = Self::open_members(dir, &manifest, &[], ndim, mode)?;
+    ) -> Result<Option<(Manifest, Vec<Held<Segment>>)>> {
+        let mut latest = Manifest::read(dir, identity)?;
+        loop {
+            let Some(manifest) = latest else {
+                return Ok(None);
+            };
+            match Self::open_members(dir, &manifest, known, identity.ndim, mode) {
+                Ok(segments) => return Ok(Some((manifest, segments))),
+                Err(error) => {
+                    latest = Manifest::read(dir, identity)?;
+                    if latest.as_ref() == Some(&manifest) {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a generation into an empty state.
+    pub(super) fn load(&mut self, manifest: Manifest, segments: Vec<Held<Segment>>) {
+        self.segments = segments;
         self.generation = manifest.generation;
         self.watermark = manifest.watermark;
         self.applied = manifest.watermark;
         self.manifest = Some(manifest);
-        Ok(())
     }
 
     /// Replaces the segments by those of a generation of another process and forgets what it holds of the tails.

@@ -129,7 +129,7 @@ impl StoreIndex {
         text, vector, k, depth, *, weights = (1.0, 1.0), rrf_k = 60.0, now_ms, as_of_ms = None, tiers = 0b0010,
         scopes = Vec::new(), kinds = None, tags = None, any_tags = None, r#where = None, session = None,
         since_ms = None, until_ms = None,
-    ))]
+    ), text_signature = "($self, text, vector, k, depth, *, weights=(1.0, 1.0), rrf_k=60.0, now_ms, as_of_ms=None, tiers=2, scopes=(), kinds=None, tags=None, any_tags=None, where=None, session=None, since_ms=None, until_ms=None)")]
     #[expect(
         clippy::too_many_arguments,
         reason = "the keyword arguments of one Python method"
@@ -181,7 +181,7 @@ impl StoreIndex {
         texts, vectors, k, depth, *, weights = (1.0, 1.0), rrf_k = 60.0, now_ms, as_of_ms = None, tiers = 0b0010,
         scopes = Vec::new(), kinds = None, tags = None, any_tags = None, r#where = None, session = None,
         since_ms = None, until_ms = None,
-    ))]
+    ), text_signature = "($self, texts, vectors, k, depth, *, weights=(1.0, 1.0), rrf_k=60.0, now_ms, as_of_ms=None, tiers=2, scopes=(), kinds=None, tags=None, any_tags=None, where=None, session=None, since_ms=None, until_ms=None)")]
     #[expect(
         clippy::too_many_arguments,
         reason = "the keyword arguments of one Python method"
