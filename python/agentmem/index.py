@@ -199,7 +199,7 @@ class SearchIndex:
                 continue
             try:
                 self.fold(minimum=minimum, wait=False)
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 # A failed fold changes nothing; the next one tries again and stats() shows it.
                 self.last_fold_error = error
 

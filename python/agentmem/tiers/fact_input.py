@@ -16,6 +16,7 @@ __all__ = ["NewFact", "checked", "whole_text"]
 MAX_TEXT = 64 * 1024 * 1024
 MAX_NAME = 1_024
 MAX_METADATA = 1024 * 1024
+MAX_DEPTH = 64
 TOP_PRIORITY = 100
 
 
@@ -66,7 +67,7 @@ def _name(value: object, argument: str) -> str | None:
 
 def _shown(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}…"  # noqa: PLR2004
+    return text if len(text) <= 80 else f"{text[:77]}…"
 
 
 def _json(value: object, argument: str) -> str:
@@ -88,7 +89,31 @@ def _metadata(value: object) -> str:
         raise InvalidInputError(
             f"metadata: a mapping with string keys is needed, {_shown(value)} was given"
         )
-    return _json(dict(value), "metadata")
+    text = _json(dict(value), "metadata")
+    if _depth(text) > MAX_DEPTH:
+        raise InvalidInputError(f"metadata: at most {MAX_DEPTH} levels of nesting are allowed")
+    return text
+
+
+def _depth(text: str) -> int:
+    """Return an upper bound of a JSON text's nesting."""
+    opened = text.count("[") + text.count("{")
+    if opened <= MAX_DEPTH:
+        return opened
+    deepest = depth = 0
+    in_string = escaped = False
+    for character in text:
+        if in_string:
+            in_string = escaped or character != '"'
+            escaped = character == "\\" and not escaped
+        elif character == '"':
+            in_string = True
+        elif character in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "]}":
+            depth -= 1
+    return deepest
 
 
 def _tags(value: object) -> tuple[str, ...]:
