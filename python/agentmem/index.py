@@ -218,6 +218,7 @@ class SearchIndex:
 
         Raises:
             OSError: No space, or the folder can't be written; the index is as before.
+            SearchIndexError: The same, met by the search engine.
         """
         self._database.check()
         try:

@@ -96,8 +96,8 @@ class Expected:
                     lost.append(id)
             here = [(id, *row) for id, row in self.current.items() if listed.get(id) == row[0]]
             found = memory.recall_many(
-                [text[:200] for _, text, _ in here],
-                k=3,
+                [" ".join(text.split()[:2]) for _, text, _ in here],
+                k=5,
                 embeddings=[vector(seed) for _, _, seed in here],
             ) if here else []  # fmt: skip
             wrong += [
