@@ -105,7 +105,10 @@ pub(crate) fn map(path: &Path) -> Result<Mmap> {
 /// Makes a folder that only its owner can enter.
 pub(crate) fn make_dir(path: &Path) -> Result<()> {
     fs::create_dir_all(path)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+    // On a file system that can't be written an index is still opened to be read.
+    if fs::metadata(path)?.permissions().mode() & 0o777 != 0o700 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+    }
     Ok(())
 }
 

@@ -24,6 +24,8 @@ def _awaitable(
     @wraps(method)
     async def call(self: AsyncMemory, *args: P.args, **kwargs: P.kwargs) -> R:
         memory = self.memory
+        # The threads of a closed or inherited executor never answer.
+        memory._shared.check()  # noqa: SLF001
         return await asyncio.get_running_loop().run_in_executor(
             self.executor, partial(method, memory, *args, **kwargs)
         )
@@ -67,7 +69,7 @@ class AsyncMemory:
     async def close(self) -> None:
         """Close the memory and its threads; a second call does nothing."""
         if self._owns:
-            if self._memory is not None:
+            if self._memory is not None and not self._memory._shared.database.is_closed:  # noqa: SLF001
                 loop = asyncio.get_running_loop()
                 await loop.run_in_executor(self.executor, self._memory.close)
             self.executor.shutdown(wait=False)

@@ -10,14 +10,16 @@ import fcntl
 import os
 import shutil
 import threading
+import time
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentmem._native import StoreIndex
-from agentmem.errors import IndexCorruptError
-from agentmem.store import index_rows
+from agentmem.errors import EmbedderMismatchError, IndexCorruptError, SearchIndexError
+from agentmem.store import index_rows, opening
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,10 +36,16 @@ FOLD_AT_REST = 200
 IDLE_S = 2.0
 CATCH_UP_BATCH = 2_000
 REBUILD_FOLD = 16_384
+# As many changes in such a time are a bulk write.
+BULK_CHANGES = 500
+PAUSE_S = 0.05
 # Above this a writer folds before it goes on, so that the tail is bounded.
 TAIL_LIMIT = 20_000
 # Held over reload and fold together; the native index takes its own `LOCK` for a publication.
 OUR_LOCK = "LOCK.process"
+# What a publication writes. A rebuild deletes these and nothing else.
+OUR_NAMES = ("MANIFEST.json", ".MANIFEST.json.*.tmp", "segment-*", "dead-*", "tmp-*")
+JOIN_S = 10.0
 
 
 class SearchIndex:
@@ -54,8 +62,11 @@ class SearchIndex:
         self._lock = threading.RLock()
         self._wake = threading.Event()
         self._closed = False
+        # A tail that could not be folded is tried again when it has grown to this size.
+        self._next_forced_fold = TAIL_LIMIT
         self.rebuilds = 0
-        folder.mkdir(mode=0o700, exist_ok=True)
+        self.last_fold_error: Exception | None = None
+        self._make_folder()
         try:
             self._native = self._open()
         except IndexCorruptError:
@@ -66,26 +77,38 @@ class SearchIndex:
                 self._native = self._rebuilt()
         self.catch_up()
         database.publish = self.publish
+        # The thread holds no reference between its turns, so a memory that nobody closed can go.
         self._folder_thread = threading.Thread(
-            target=self._fold_in_background, name="agentmem-fold", daemon=True
+            target=_fold_in_background,
+            args=(weakref.ref(self), self._wake),
+            name="agentmem-fold",
+            daemon=True,
         )
         self._folder_thread.start()
+
+    def _make_folder(self) -> None:
+        """Make the index folder; what stands there and is no folder gives way."""
+        if not self._folder.is_dir():
+            self._folder.unlink(missing_ok=True)
+            self._folder.mkdir(mode=0o700, exist_ok=True)
 
     def _open(self) -> StoreIndex:
         return StoreIndex.open(
             str(self._folder),
-            epoch=self._database.epoch,
+            epoch=self._epoch(),
             space=self._space,
             ndim=self._ndim,
             ann=self._ann,
         )
 
+    def _epoch(self) -> str:
+        # From the file: another process may have renewed it since this one opened the store.
+        with self._database.read() as connection:
+            return opening.read_epoch(connection)
+
     def _last_seq(self) -> int:
         with self._database.read() as connection:
-            row = connection.execute(
-                "SELECT seq FROM sqlite_sequence WHERE name = 'changes'"
-            ).fetchone()
-        return 0 if row is None else int(row[0])
+            return opening.last_seq(connection)
 
     @property
     def native(self) -> StoreIndex:
@@ -110,25 +133,38 @@ class SearchIndex:
                     rows[key] = change.payload
             self._native.apply(list(rows.values()), list(removed), changes[-1].seq)
             tail = self._native.tail_len
+            self._bound_tail()
         if tail >= FOLD_AT:
             self._wake.set()
-        if tail >= TAIL_LIMIT:
-            self.fold()
+
+    def _bound_tail(self) -> None:
+        """Fold a tail that grew too long; where that fails, searches and writes go on."""
+        if self._native.tail_len >= self._next_forced_fold:
+            self._try_fold(minimum=1, wait=True)
+
+    def _try_fold(self, *, minimum: int, wait: bool) -> None:
+        try:
+            self.fold(minimum=minimum, wait=wait)
+        except Exception as error:  # noqa: BLE001
+            # A failed fold changes nothing; a later one tries again and stats() shows it.
+            self.last_fold_error = error
+            self._next_forced_fold = max(TAIL_LIMIT, self._native.tail_len + TAIL_LIMIT)
 
     def catch_up(self) -> None:
         """Apply every committed change that this process has not seen yet."""
-        with self._lock, self._database.read() as connection:
+        with self._lock:
             while True:
-                after = self._native.applied
-                upserted, removed, last = index_rows.changed_keys(
-                    connection, after=after, limit=CATCH_UP_BATCH
-                )
-                if last == after:
-                    break
-                rows = index_rows.read_rows(connection, upserted)
-                self._native.apply(rows, removed, last)
-                if self._native.tail_len >= TAIL_LIMIT:
-                    self.fold()
+                # Each batch in its own snapshot: a fold never runs inside one.
+                with self._database.read() as connection:
+                    after = self._native.applied
+                    upserted, removed, last = index_rows.changed_keys(
+                        connection, after=after, limit=CATCH_UP_BATCH
+                    )
+                    if last == after:
+                        break
+                    rows = index_rows.read_rows(connection, upserted)
+                    self._native.apply(rows, removed, last)
+                self._bound_tail()
         if self._native.tail_len >= FOLD_AT:
             self._wake.set()
 
@@ -164,6 +200,7 @@ class SearchIndex:
     @contextmanager
     def _publishing(self, *, wait: bool) -> Iterator[bool]:
         """Hold the lock under which a process publishes a generation; the kernel frees it."""
+        self._make_folder()
         descriptor = os.open(
             self._folder / OUR_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
         )
@@ -180,59 +217,90 @@ class SearchIndex:
     def fold(self, *, minimum: int = 1, wait: bool = True) -> bool:
         """Turn the tail into a published segment; False when another process is at it.
 
-        A search or a write is never blocked: only publications exclude one another.
+        A search or a write is never blocked: only publications exclude one another. Where the
+        published files are missing or damaged the index is made anew from the store.
+
+        Raises:
+            OSError: No space, or the folder can't be written; the index is as before.
+            SearchIndexError: The same, met by the search engine.
         """
-        with self._publishing(wait=wait) as held:
-            if not held:
-                return False
-            self._native.reload()
-            return self._native.fold(minimum=minimum)
+        self._database.check()
+        try:
+            with self._publishing(wait=wait) as held:
+                if not held:
+                    return False
+                self._native.reload()
+                is_published = self._native.fold(minimum=minimum)
+        except IndexCorruptError:
+            self.rebuild()
+            return True
+        self.last_fold_error = None
+        self._next_forced_fold = TAIL_LIMIT
+        return is_published
 
-    def _fold_in_background(self) -> None:
-        while not self._closed:
-            woken = self._wake.wait(IDLE_S)
-            self._wake.clear()
-            if self._closed:
-                return
-            minimum = FOLD_AT if woken else FOLD_AT_REST
-            if self._native.tail_len < minimum:
-                continue
-            try:
-                self.fold(minimum=minimum, wait=False)
-            except Exception as error:
-                # A failed fold changes nothing; the next one tries again and stats() shows it.
-                self.last_fold_error = error
+    def fold_when_due(self, *, woken: bool) -> bool:
+        """Do the background thread's work of one turn; False when there will be none any more."""
+        if self._closed or self._database.is_closed:
+            return False
+        minimum = FOLD_AT if woken else FOLD_AT_REST
+        if woken and self._is_in_bulk():
+            self._wake.set()
+        elif self._native.tail_len >= minimum:
+            self._try_fold(minimum=minimum, wait=False)
+        return not self._closed
 
-    last_fold_error: Exception | None = None
+    def _is_in_bulk(self) -> bool:
+        """Whether so much is being written that a later, larger segment is the better one."""
+        before = self._native.applied
+        time.sleep(PAUSE_S)
+        return (
+            self._native.applied - before >= BULK_CHANGES and self._native.tail_len < REBUILD_FOLD
+        )
 
     def _rebuilt(self) -> StoreIndex:
-        """Return a new native index made from the store alone; the former files are deleted."""
+        """Return a new native index made from the store alone; the former files are deleted.
+
+        Where there is no space for its files it is held in memory, and a later fold writes it.
+        """
         self.rebuilds += 1
+        with self._database.read() as connection:
+            stored = opening.read_meta(connection, "embedder_id")
+        if stored is not None and stored != self._space:
+            raise EmbedderMismatchError(stored, self._space)
         with self._publishing(wait=True):
-            for entry in self._folder.iterdir():
-                if entry.name in (OUR_LOCK, "LOCK"):
-                    continue
-                if entry.is_dir() and not entry.is_symlink():
-                    shutil.rmtree(entry, ignore_errors=True)
-                else:
-                    entry.unlink(missing_ok=True)
+            for pattern in OUR_NAMES:
+                for entry in self._folder.glob(pattern):
+                    if entry.is_dir() and not entry.is_symlink():
+                        shutil.rmtree(entry, ignore_errors=True)
+                    else:
+                        entry.unlink(missing_ok=True)
             native = self._open()
+            can_fold = True
             with self._database.read() as connection:
-                row = connection.execute(
-                    "SELECT seq FROM sqlite_sequence WHERE name = 'changes'"
-                ).fetchone()
-                last = 0 if row is None else int(row[0])
+                last = opening.last_seq(connection)
                 for keys in index_rows.batches(index_rows.all_keys(connection), CATCH_UP_BATCH):
                     # Seq 0 until all rows are in: a crash here replays every change.
                     native.apply(index_rows.read_rows(connection, keys), [], 0)
-                    if native.tail_len >= REBUILD_FOLD:
-                        native.fold()
+                    if can_fold and native.tail_len >= REBUILD_FOLD:
+                        can_fold = self._fold_rebuilt(native)
                 native.apply([], [], last)
-            native.fold()
+            if can_fold:
+                self._fold_rebuilt(native)
         return native
+
+    def _fold_rebuilt(self, native: StoreIndex) -> bool:
+        try:
+            native.fold()
+        except (OSError, SearchIndexError) as error:
+            self.last_fold_error = error
+            return False
+        self.last_fold_error = None
+        return True
 
     def rebuild(self) -> None:
         """Make the index anew from the store. No row is lost: the store is only read."""
+        # Before the lock, which a thread that does not exist in a forked child may hold.
+        self._database.check()
         with self._lock:
             self._native = self._rebuilt()
             self.catch_up()
@@ -247,6 +315,16 @@ class SearchIndex:
         """Stop the background work; a tail worth a segment is folded first."""
         self._closed = True
         self._wake.set()
-        self._folder_thread.join(timeout=10)
-        if self._native.tail_len >= FOLD_AT_REST:
-            self.fold(wait=False)
+        self._folder_thread.join(timeout=JOIN_S)
+        if not self._folder_thread.is_alive() and self._native.tail_len >= FOLD_AT_REST:
+            self._try_fold(minimum=FOLD_AT_REST, wait=False)
+
+
+def _fold_in_background(index_ref: weakref.ref[SearchIndex], wake: threading.Event) -> None:
+    while True:
+        woken = wake.wait(IDLE_S)
+        wake.clear()
+        index = index_ref()
+        if index is None or not index.fold_when_due(woken=woken):
+            return
+        del index

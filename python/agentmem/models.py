@@ -249,6 +249,7 @@ class Stats:
     index_bytes: int
     guard_trips: int
     redacted: Mapping[str, int] = field(default_factory=lambda: EMPTY)
+    last_fold_error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import threading
 import time
+import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -40,6 +44,8 @@ class Opened:
         self.redact = redact
         self.ann = ann
         self.path = path
+        self._pid = os.getpid()
+        self._close_lock = threading.Lock()
         self.database = Database(path, durability=durability)
         try:
             self._agree_on_embedder()
@@ -53,6 +59,7 @@ class Opened:
         except BaseException:
             self.database.close()
             raise
+        _opened.add(self)
 
     def _agree_on_embedder(self) -> None:
         """Hold the embedder against the one whose vectors the store has; the first one is noted."""
@@ -89,7 +96,27 @@ class Opened:
         self.database.check()
 
     def close(self) -> None:
-        """Close the index, then the store; a second call does nothing."""
-        if not self.database.is_closed:
-            self.index.close()
-        self.database.close()
+        """Close the index, then the store; a second call does nothing.
+
+        In a forked child it does nothing: the locks of what was inherited may be held for ever.
+        """
+        if os.getpid() != self._pid:
+            return
+        with self._close_lock:
+            if self.database.is_closed:
+                return
+            try:
+                self.index.close()
+            finally:
+                self.database.close()
+
+
+_opened: weakref.WeakSet[Opened] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    # A background fold that outlives the interpreter's end would stop it with a signal.
+    for opened in list(_opened):
+        with suppress(Exception):
+            opened.close()

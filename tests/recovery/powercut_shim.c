@@ -8,6 +8,7 @@
  * as one line, the name of the file. Raw system calls are not seen.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -79,11 +80,18 @@ static void keep(int fd, const char *path) {
         REAL(pwrite);
         off_t offset = 0;
         ssize_t got;
-        while ((got = pread(fd, block, sizeof block, offset)) > 0) {
+        /* Files of the index are open for writing only; no lock is on them that a close drops. */
+        int source = fd;
+        if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY) {
+            source = open(path, O_RDONLY | O_CLOEXEC);
+            if (source < 0) abort();
+        }
+        while ((got = pread(source, block, sizeof block, offset)) > 0) {
             if (real(out, block, (size_t)got, offset) != got) abort();
             offset += got;
         }
         close(out);
+        if (source != fd) close(source);
         if (got == 0) {
             __typeof__(&rename) real_rename = (__typeof__(&rename))dlsym(RTLD_NEXT, "rename");
             real_rename(partial, name);
@@ -158,6 +166,23 @@ int ftruncate64(int fd, off64_t size) {
     return real(fd, size);
 }
 
+/* Moves the images of all files under a folder that was renamed. */
+static void move_images(const char *old, const char *new, int (*real)(const char *, const char *)) {
+    DIR *folder = opendir(image);
+    if (!folder) return;
+    const char *prefix = strrchr(old, '/') + 1;
+    size_t length = strlen(prefix);
+    struct dirent *entry;
+    while ((entry = readdir(folder))) {
+        if (strncmp(entry->d_name, prefix, length) != 0 || entry->d_name[length] != '@') continue;
+        char source[PATH_MAX + 300], target[PATH_MAX + 300];
+        snprintf(source, sizeof source, "%s/%s", image, entry->d_name);
+        snprintf(target, sizeof target, "%s%s", new, entry->d_name + length);
+        real(source, target);
+    }
+    closedir(folder);
+}
+
 int rename(const char *from, const char *to) {
     REAL(rename);
     int ours = is_ours(from) && is_ours(to);
@@ -167,7 +192,7 @@ int rename(const char *from, const char *to) {
         char old[PATH_MAX], new[PATH_MAX];
         image_name(from, old);
         image_name(to, new);
-        real(old, new);
+        if (real(old, new) != 0) move_images(old, new, real);
     }
     return result;
 }

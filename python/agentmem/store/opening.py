@@ -27,6 +27,7 @@ __all__ = [
     "prepare",
     "probe",
     "read_epoch",
+    "read_meta",
     "renew_epoch",
     "renew_epoch_of_copy",
 ]
@@ -142,6 +143,12 @@ def read_epoch(connection: apsw.Connection) -> str:
     if len(rows) != 1 or not rows[0][0]:
         raise CorruptStoreError(f"{connection.filename} has lost its epoch; restore a backup")
     return str(rows[0][0])
+
+
+def read_meta(connection: apsw.Connection, key: str) -> str | None:
+    """Return a value of the store's own notes, None where there is none of this key."""
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return None if row is None else str(row[0])
 
 
 def last_seq(connection: apsw.Connection) -> int:

@@ -193,5 +193,6 @@ class FactRows:
         end = item.valid_from_ms if item.valid_from_ms is not None else self.made_ms
         for number in old:
             facts.supersede(self.connection, number, by=new, at_ms=self.made_ms, valid_to_ms=end)
-        for number, row in zip(old, fact_index_rows(self.connection, sorted(old)), strict=True):
+        ordered = sorted(old)
+        for number, row in zip(ordered, fact_index_rows(self.connection, ordered), strict=True):
             self.transaction.change("upsert", 1, number, row)

@@ -109,6 +109,7 @@ def stats(opened: Opened) -> Stats:
         index_bytes=native["bytes"],
         guard_trips=opened.database.guard_trips,
         redacted=redacted,
+        last_fold_error=None if index.last_fold_error is None else repr(index.last_fold_error),
     )
 
 
