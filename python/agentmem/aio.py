@@ -22,7 +22,7 @@ def _awaitable(
     method: Callable[Concatenate[Memory, P], R],
 ) -> Callable[Concatenate[AsyncMemory, P], Coroutine[Any, Any, R]]:
     @wraps(method)
-    async def call(self: AsyncMemory, *args: P.args, **kwargs: P.kwargs) -> R:
+    async def call(self: AsyncMemory, /, *args: P.args, **kwargs: P.kwargs) -> R:
         memory = self.memory
         return await asyncio.get_running_loop().run_in_executor(
             self.executor, partial(method, memory, *args, **kwargs)
