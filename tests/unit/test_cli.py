@@ -11,6 +11,7 @@ import pytest
 
 import agentmem
 from agentmem.cli import VERBS, main
+from agentmem.tiers.recall import RRF_K
 
 
 @pytest.fixture
@@ -99,7 +100,7 @@ def test_recall_finds_filters_and_explains(folder, run):
     assert hit["text"] == "Deploys go to Fly.io."
     assert (hit["tier"], hit["tags"], hit["metadata"]) == ("L1", ["ops"], {"team": "core"})
     shown = run("recall", "-m", folder, "--explain", "-k", 1, "where do we deploy?").out
-    assert "rrf k 3; bm25: rank 1, score" in shown
+    assert f"rrf k {RRF_K:g}; bm25: rank 1, score" in shown
     assert "ann: rank 1, score" in shown
     assert "weight 1" in shown
     asked = run("recall", "-m", folder, "--json", "--where", '{"team": "core"}', "editor").out
