@@ -390,7 +390,7 @@ class ToolLog:
     def canvas(
         self, level: str, budget_tokens: int | None = None, is_exact: bool = False
     ) -> NativeCanvas:
-        """Return the diagram at the first level, from ``level`` down, that fits; exactly ``level`` with ``is_exact``.
+        """Return the diagram at the first level from ``level`` down that fits; ``level`` itself with ``is_exact``.
 
         Raises:
             InvalidInputError: An unknown level.
