@@ -48,8 +48,10 @@ fmt: setup ## Format.
 	$(BIN)ruff format .
 	$(BIN)ruff check --fix .
 
-bench: build ## Time everything, beside the peers.
-	$(PYTHON) -m pytest benches --benchmark-enable $(PYTEST)
+bench: build ## Time everything, beside the peers; the README's table (PYTEST=--large: 100,000 too).
+	mkdir -p target/bench
+	$(PYTHON) -m pytest benches --benchmark-enable --benchmark-json=target/bench/run.json $(PYTEST)
+	$(PYTHON) -m benches.report target/bench/run.json --into README.md
 
 bench-gate: build ## Hold the ratios to the peers and the mission's bounds.
 	$(PYTHON) -m pytest benches/bench_gates.py --gate=floor $(PYTEST)

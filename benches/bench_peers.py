@@ -9,7 +9,7 @@ import pytest
 from benches.corpus import make_corpus
 from benches.measure import Timing, interleaved
 from benches.peers import DEPTH, PEERS, BestPythonStack, FtsAndVec, HnswStack, MissionCode
-from benches.report import report
+from benches.report import BEGIN, COLUMNS, END, put_into, report
 from tests.reference import fuse, rank
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def test_interleaved_times_every_call_equally() -> None:
 def test_the_report_shows_a_run_and_refuses_a_wrong_one() -> None:
     timing = {"cpu_p50_ms": 0.2, "cpu_p99_ms": 0.5, "hit_at_10": 1.0}
     slow = {**timing, "cpu_p50_ms": 9.0}
-    info = {"n": 10_000, "ndim": 384, "engines": {"agentmem": timing, "other": slow}}
+    info = {"n": 10_000, "ndim": 384, "engines": {"agentmem": timing, MissionCode.name: slow}}
     benches = [
         {"name": "test_recall_side_by_side[10000-384]", "extra_info": {"correct": True, **info}},
         {"name": "test_remember", "extra_info": {"correct": True, "cpu_p50_ms": 0.31}},
@@ -142,9 +142,22 @@ def test_the_report_shows_a_run_and_refuses_a_wrong_one() -> None:
     machine = {"system": "Linux", "release": "6", "python_version": "3.11", "cpu": {"count": 2}}
     run = {"benchmarks": benches, "machine_info": machine, "datetime": "2026-01-02T03:04:05"}
     text = report(run)
-    assert "| other | 9.000 ms | 0.500 ms | 1.00 | 45.0 |" in text
-    assert "| durable `remember`, vector given | 0.31 ms CPU |" in text
+    assert "384 dimensions | 0.200 ms | – | – | – | 9.000 ms |" in text
+    assert "| `remember`, vector given, on disk and searchable | 0.31 ms | – | – | – | – |" in text
     assert "Date: 2026-01-02." in text
     benches[1]["extra_info"]["correct"] = False
     with pytest.raises(ValueError, match="test_remember"):
         report(run)
+
+
+def test_the_report_has_a_column_for_every_peer() -> None:
+    assert {(column.name, column.kind) for column in COLUMNS[1:]} == {
+        (peer.name, peer.__name__) for peer in PEERS
+    }
+
+
+def test_the_report_goes_between_the_markers_of_a_page() -> None:
+    page = put_into(f"before\n{BEGIN}\nold\n{END}\nafter\n", "new")
+    assert page == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
+    with pytest.raises(ValueError, match="has no"):
+        put_into("a page without them", "new")

@@ -15,6 +15,7 @@ ROOT = PACKAGE.parents[1]
 # Each part may import those to its right, and itself.
 ARROWS = {
     "cli": {"memory", "toollog", "tiers", "embedding", "models", "protocols", "errors", "agentmem"},
+    "__main__": {"cli"},
     "aio": {"memory"},
     "memory": {"opened", "tiers", "index", "toollog", "embedding", "store", "models", "protocols", "errors"},
     "tiers": {"index", "toollog", "embedding", "store", "models", "protocols", "errors", "_native"},

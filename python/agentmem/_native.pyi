@@ -146,12 +146,12 @@ class StoreIndex:
         k: int,
         depth: int,
         *,
-        weights: tuple[float, float] = (1.0, 1.0),
+        weights: tuple[float, float] = ...,
         rrf_k: float = 60.0,
         now_ms: int,
         as_of_ms: int | None = None,
         tiers: int = 2,
-        scopes: Sequence[str] = (),
+        scopes: Sequence[str] = ...,
         kinds: Sequence[str] | None = None,
         tags: Sequence[str] | None = None,
         any_tags: Sequence[str] | None = None,
@@ -198,12 +198,12 @@ class StoreIndex:
         k: int,
         depth: int,
         *,
-        weights: tuple[float, float] = (1.0, 1.0),
+        weights: tuple[float, float] = ...,
         rrf_k: float = 60.0,
         now_ms: int,
         as_of_ms: int | None = None,
         tiers: int = 2,
-        scopes: Sequence[str] = (),
+        scopes: Sequence[str] = ...,
         kinds: Sequence[str] | None = None,
         tags: Sequence[str] | None = None,
         any_tags: Sequence[str] | None = None,
@@ -390,7 +390,7 @@ class ToolLog:
     def canvas(
         self, level: str, budget_tokens: int | None = None, is_exact: bool = False
     ) -> NativeCanvas:
-        """Return the diagram at the first level, from ``level`` down, that fits; exactly ``level`` with ``is_exact``.
+        """Return the diagram at the first level from ``level`` down that fits; ``level`` itself with ``is_exact``.
 
         Raises:
             InvalidInputError: An unknown level.

@@ -22,7 +22,7 @@ def _awaitable(
     method: Callable[Concatenate[Memory, P], R],
 ) -> Callable[Concatenate[AsyncMemory, P], Coroutine[Any, Any, R]]:
     @wraps(method)
-    async def call(self: AsyncMemory, *args: P.args, **kwargs: P.kwargs) -> R:
+    async def call(self: AsyncMemory, /, *args: P.args, **kwargs: P.kwargs) -> R:
         memory = self.memory
         # The threads of a closed or inherited executor never answer.
         memory._shared.check()  # noqa: SLF001

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentmem._native import StoreIndex
 from agentmem.errors import EmbedderMismatchError, IndexCorruptError, SearchIndexError
@@ -52,13 +52,19 @@ class SearchIndex:
     """The native index of one store, folded in the background."""
 
     def __init__(
-        self, database: Database, folder: Path, *, space: str, ndim: int, ann: str = "auto"
+        self,
+        database: Database,
+        folder: Path,
+        *,
+        space: str,
+        ndim: int,
+        ann: Literal["auto", "exact", "hnsw"] = "auto",
     ) -> None:
         self._database = database
         self._folder = folder
         self._space = space
         self._ndim = ndim
-        self._ann = ann
+        self._ann: Literal["auto", "exact", "hnsw"] = ann
         self._lock = threading.RLock()
         self._wake = threading.Event()
         self._closed = False

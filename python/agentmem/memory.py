@@ -282,6 +282,7 @@ class Memory:
 
     def recall_many(
         self,
+        /,
         queries: Sequence[str],
         *,
         k: int = 5,

@@ -32,7 +32,7 @@ class Opened:
         embedder: Embedder | GivenEmbeddings | str | os.PathLike[str] | None,
         clock: Clock | None,
         durability: Literal["full", "normal"],
-        ann: str,
+        ann: Literal["auto", "exact", "hnsw"],
         *,
         redact: bool,
     ) -> None:
@@ -65,10 +65,10 @@ class Opened:
         """Hold the embedder against the one whose vectors the store has; the first one is noted."""
         given, ndim = self.embedder.id, self.embedder.ndim
         with self.database.read() as connection:
-            stored = dict(
+            stored: dict[str, str] = dict(
                 connection.execute(
                     "SELECT key, value FROM meta WHERE key IN ('embedder_id', 'ndim')"
-                ).fetchall()
+                )
             )
             has_vectors = connection.execute("SELECT 1 FROM embeddings LIMIT 1").fetchone()
         if stored.get("embedder_id") == given and stored.get("ndim") == str(ndim):

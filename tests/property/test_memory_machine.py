@@ -116,7 +116,8 @@ class MemoryMachine(RuleBasedStateMachine):
         assert {hit.id for hit in hits} == set(visible)
         assert all(hit.text == visible[hit.id][1] for hit in hits)
         exact = sorted(
-            visible, key=lambda id: (-float(unit_vector(visible[id][3], NDIM) @ query), number(id))
+            visible,
+            key=lambda row: (-float(unit_vector(visible[row][3], NDIM) @ query), number(row)),
         )
         by_rank = sorted((hit for hit in hits), key=lambda hit: hit.ann_rank)
         cosines = [float(unit_vector(visible[hit.id][3], NDIM) @ query) for hit in by_rank]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import io
+import os
 import sys
 
 import click
@@ -14,7 +16,7 @@ __all__ = ["main"]
 
 VERBS = {
     "init": "Make a memory folder, and the model's fast form.",
-    "remember": "Write facts; '-' reads one a line.",
+    "remember": "Write facts; '-' reads one a line of standard input.",
     "recall": "Find what fits a question.",
     "facts": "List the facts.",
     "show": "Print one row of any tier, with its trace.",
@@ -56,21 +58,34 @@ def _cli() -> None:
 
 def main() -> None:
     """Run the command line; exit 0 when it is done, 1 when it failed, 2 when it was misused."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A text that the terminal's encoding lacks is shown escaped and never an error.
+            stream.reconfigure(errors="backslashreplace")
     try:
-        _cli(standalone_mode=False)
-    except click.UsageError as error:
+        _cli(prog_name="agentmem", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(2)
+    except click.UsageError as error:
+        path = "agentmem" if error.ctx is None else error.ctx.command_path
+        _complain(f"{path}: {error.format_message()} (see '{path} --help')")
+        sys.exit(2)
     except click.Abort:
-        click.echo("stopped", err=True)
-        sys.exit(1)
-    except click.ClickException as error:
-        error.show()
+        _complain("agentmem: stopped")
         sys.exit(1)
     except BrokenPipeError:
-        # The reader of our output went away; that is its right.
-        sys.stderr.close()
+        # The reader of our output went away; that is its right. What is still buffered goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except click.ClickException as error:
+        _complain(f"agentmem: {error.format_message()}")
         sys.exit(1)
     except (AgentMemError, OSError) as error:
-        click.echo(f"agentmem: {error}", err=True)
+        _complain(f"agentmem: {error}")
         sys.exit(1)
+
+
+def _complain(message: str) -> None:
+    """Print a message as one line for people on standard error."""
+    click.echo(" ".join(message.split()), err=True)

@@ -19,9 +19,25 @@ from agentmem.errors import InvalidInputError
 if TYPE_CHECKING:
     from agentmem.memory import Memory
 
-__all__ = ["as_json", "emit", "open_memory", "options", "parse_time", "parse_where", "progress"]
+__all__ = [
+    "as_json",
+    "emit",
+    "memory_option",
+    "open_memory",
+    "options",
+    "parse_time",
+    "parse_where",
+    "progress",
+    "read_input",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+memory_option = click.option(
+    "-m", "--memory", "path", default="memory", envvar="AGENTMEM_MEMORY",
+    type=click.Path(path_type=Path), help="The folder [default: memory].",
+)  # fmt: skip
 
 
 def options(function: F) -> F:
@@ -29,11 +45,8 @@ def options(function: F) -> F:
     for decorate in (
         click.option("--json", "json_output", is_flag=True, help="Print JSON."),
         click.option("--scope", default="", help="The scope, as in 'acme/alice'."),
-        click.option(
-            "-m", "--memory", "path", default="memory", envvar="AGENTMEM_MEMORY",
-            type=click.Path(path_type=Path), help="The folder [default: memory].",
-        ),
-    ):  # fmt: skip
+        memory_option,
+    ):
         function = decorate(function)
     return function
 
@@ -74,8 +87,15 @@ def as_json(value: Any) -> str:
 
 
 def emit(value: Any, *, json_output: bool, text: Callable[[], str]) -> None:
-    """Print a value as JSON, or the text that people read."""
-    click.echo(as_json(value) if json_output else text())
+    """Print a value as JSON, or the text that people read; an empty text prints nothing."""
+    shown = as_json(value) if json_output else text()
+    if shown:
+        click.echo(shown)
+
+
+def read_input() -> str:
+    """Return standard input as text; bytes that are not UTF-8 become U+FFFD."""
+    return sys.stdin.buffer.read().decode(errors="replace")
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from agentmem.cli.common import as_json, progress
+from agentmem.cli.common import as_json, progress, read_input
 
 MAX_WORDS = 60
 QUESTIONS = (
@@ -58,7 +58,12 @@ def _documented(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
 def passages(source: Path | None, limit: int) -> list[dict[str, Any]]:
     """Return the passages to remember: of a file, one a line, or of the standard library."""
     if source is not None:
-        lines = source.read_text(encoding="utf-8", errors="replace").splitlines()
+        whole = (
+            read_input()
+            if str(source) == "-"
+            else source.read_text(encoding="utf-8", errors="replace")
+        )
+        lines = whole.split("\n")
         return [{"text": line} for line in lines if line.strip()][:limit]
     found: dict[str, str] = {}
     for name, text in docstrings():
@@ -75,11 +80,17 @@ def passages(source: Path | None, limit: int) -> list[dict[str, Any]]:
 @click.option(
     "--input",
     "source",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Remember this file, one passage a line, instead.",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True),
+    help="Remember this file, one passage a line, instead; '-' is standard input.",
 )
 @click.option("--question", "questions", multiple=True, help="Ask this instead; may be repeated.")
-@click.option("--limit", default=4000, show_default=True, help="Passages at most.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=4000,
+    show_default=True,
+    help="Passages at most.",
+)
 @click.option(
     "-m",
     "--memory",
@@ -87,7 +98,7 @@ def passages(source: Path | None, limit: int) -> list[dict[str, Any]]:
     type=click.Path(path_type=Path),
     help="Keep the memory in this folder.",
 )
-@click.option("--json", "json_output", is_flag=True)
+@click.option("--json", "json_output", is_flag=True, help="Print JSON.")
 def command(
     *,
     source: Path | None,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
@@ -10,11 +13,18 @@ from agentmem.cli.common import emit, open_memory, options
 
 
 @click.command("export")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @click.option("--format", "form", type=click.Choice(["jsonl", "markdown"]), default="jsonl")
 @options
 def command(file: Path, *, form: str, path: Path, scope: str, json_output: bool) -> None:
-    """Write everything into one file; '.gz' compresses it."""
+    """Write everything into one file; '.gz' compresses it, '-' is standard output."""
+    if str(file) == "-":
+        with open_memory(path, scope) as memory, TemporaryDirectory() as folder:
+            whole = Path(folder) / "export"
+            memory.export(whole, format=form)  # type: ignore[arg-type]  # click checked it
+            with whole.open("rb") as source:
+                shutil.copyfileobj(source, sys.stdout.buffer)
+        return
     with open_memory(path, scope) as memory:
         count = memory.export(file, format=form)  # type: ignore[arg-type]  # click checked it
     emit(

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from agentmem.cli.common import emit, open_memory
+from agentmem.cli.common import emit, memory_option, open_memory
 
 
 @click.command("init")
-@click.option("-m", "--memory", "path", default="memory", type=click.Path(path_type=Path))
+@memory_option
 @click.option("--model", is_flag=True, help="Only derive the model's fast form into the cache.")
-@click.option("--json", "json_output", is_flag=True)
+@click.option("--json", "json_output", is_flag=True, help="Print JSON.")
 def command(path: Path, *, model: bool, json_output: bool) -> None:
     """Make a memory folder; with --model only prepare the embedder, as images want it."""
     from agentmem.embedding import prepare_model

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from agentmem.cli.common import emit, open_memory, options, parse_time, parse_where
+from agentmem.cli.common import emit, open_memory, options, parse_time, parse_where, read_input
 from agentmem.models import Hit
 
 
@@ -58,10 +58,11 @@ def command(
     scope: str,
     json_output: bool,
 ) -> None:
-    """Find what fits a question."""
+    """Find what fits a question; '-' reads it from standard input."""
+    question = read_input().strip() if query == "-" else query
     with open_memory(path, scope) as memory:
         hits = memory.recall(
-            query,
+            question,
             k=k,
             kinds=kinds or None,
             tags=tags or None,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import click
 
-from agentmem.cli.common import emit, open_memory, options, progress
+from agentmem.cli.common import emit, open_memory, options, progress, read_input
 
 
 @click.command("remember")
@@ -32,12 +31,12 @@ def command(
     json_output: bool,
 ) -> None:
     """Write facts. '-' reads standard input, one fact a line."""
-    lines = [
-        line
-        for text in texts
-        for line in (sys.stdin.read().splitlines() if text == "-" else [text])
-        if line.strip()
-    ]
+    lines: list[str] = []
+    for text in texts:
+        if text == "-":
+            lines += [line for line in read_input().split("\n") if line.strip()]
+        else:
+            lines.append(text)
     if key is not None and len(lines) != 1:
         raise click.UsageError("--key names one fact; pass exactly one text")
     try:

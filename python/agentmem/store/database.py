@@ -36,7 +36,7 @@ from agentmem.store.pool import ConnectionPool, Slot, shared_file
 from agentmem.store.query import run_query
 from agentmem.store.writer import Change, Transaction, Writer
 
-__all__ = ["Database"]
+__all__ = ["Change", "Database", "Transaction"]
 
 T = TypeVar("T")
 

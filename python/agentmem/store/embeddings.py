@@ -54,4 +54,4 @@ def delete(connection: apsw.Connection, keys: Sequence[int]) -> None:
 
 def pending_count(connection: apsw.Connection) -> int:
     """Return how many rows wait for their vectors."""
-    return int(connection.execute("SELECT count(*) FROM pending_embeddings").fetchone()[0])
+    return int(next(connection.execute("SELECT count(*) FROM pending_embeddings"))[0])

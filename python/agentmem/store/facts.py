@@ -104,11 +104,13 @@ def by_key(connection: apsw.Connection, scope_id: int, key: str) -> FactRow | No
 def by_digests(connection: apsw.Connection, digests: Iterable[int]) -> dict[int, list[FactRow]]:
     """Return current facts by the digest of scope and folded text; texts may still differ."""
     found: dict[int, list[FactRow]] = {}
-    hits = connection.execute(
-        "SELECT facts.digest, facts.id FROM json_each(?) AS wanted "
-        "CROSS JOIN facts ON facts.digest = wanted.value AND facts.superseded_ms IS NULL",
-        (json.dumps(list(digests)),),
-    ).fetchall()
+    hits: list[tuple[int, int]] = list(
+        connection.execute(
+            "SELECT facts.digest, facts.id FROM json_each(?) AS wanted "
+            "CROSS JOIN facts ON facts.digest = wanted.value AND facts.superseded_ms IS NULL",
+            (json.dumps(list(digests)),),
+        )
+    )
     if not hits:
         return found
     rows = {row.id: row for row in load(connection, [number for _, number in hits])}
@@ -189,9 +191,7 @@ def delete(connection: apsw.Connection, ids: Sequence[int]) -> None:
 
 def count(connection: apsw.Connection) -> tuple[int, int]:
     """Return how many facts are current and how many were superseded."""
-    total, superseded = connection.execute(
-        "SELECT count(*), count(superseded_ms) FROM facts"
-    ).fetchone()
+    total, superseded = next(connection.execute("SELECT count(*), count(superseded_ms) FROM facts"))
     return total - superseded, superseded
 
 

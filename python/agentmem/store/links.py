@@ -63,12 +63,14 @@ def source_numbers(
     connection: apsw.Connection, tier: int, ids: Sequence[int]
 ) -> list[tuple[int, int, int]]:
     """Return ``(row_id, source_tier, source_id)`` of rows, in order."""
-    return connection.execute(
-        "SELECT row_id, source_tier, source_id FROM json_each(?) AS wanted CROSS JOIN sources "
-        "ON sources.tier = ? AND sources.row_id = wanted.value "
-        "ORDER BY row_id, source_tier, source_id",
-        (json.dumps(list(ids)), tier),
-    ).fetchall()
+    return list(
+        connection.execute(
+            "SELECT row_id, source_tier, source_id FROM json_each(?) AS wanted CROSS JOIN sources "
+            "ON sources.tier = ? AND sources.row_id = wanted.value "
+            "ORDER BY row_id, source_tier, source_id",
+            (json.dumps(list(ids)), tier),
+        )
+    )
 
 
 def sources_of(
@@ -85,12 +87,14 @@ def dependants(
     connection: apsw.Connection, tier: int, ids: Sequence[int]
 ) -> list[tuple[int, int, int]]:
     """Return ``(source_id, tier, row_id)`` of the rows that rest on these."""
-    return connection.execute(
-        "SELECT source_id, sources.tier, row_id FROM json_each(?) AS wanted CROSS JOIN sources "
-        "ON sources.source_tier = ? AND sources.source_id = wanted.value "
-        "ORDER BY source_id, sources.tier, row_id",
-        (json.dumps(list(ids)), tier),
-    ).fetchall()
+    return list(
+        connection.execute(
+            "SELECT source_id, sources.tier, row_id FROM json_each(?) AS wanted CROSS JOIN sources "
+            "ON sources.source_tier = ? AND sources.source_id = wanted.value "
+            "ORDER BY source_id, sources.tier, row_id",
+            (json.dumps(list(ids)), tier),
+        )
+    )
 
 
 def delete_links(connection: apsw.Connection, tier: int, ids: Sequence[int]) -> None:
@@ -99,7 +103,9 @@ def delete_links(connection: apsw.Connection, tier: int, ids: Sequence[int]) -> 
     for statement in (
         "DELETE FROM tags WHERE tier = ? AND row_id IN (SELECT value FROM json_each(?))",
         "DELETE FROM sources WHERE tier = ? AND row_id IN (SELECT value FROM json_each(?))",
-        "DELETE FROM sources WHERE source_tier = ? "
-        "AND source_id IN (SELECT value FROM json_each(?))",
+        (
+            "DELETE FROM sources WHERE source_tier = ? "
+            "AND source_id IN (SELECT value FROM json_each(?))"
+        ),
     ):
         connection.execute(statement, (tier, wanted))

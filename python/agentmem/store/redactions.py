@@ -23,4 +23,4 @@ def add_counts(connection: apsw.Connection, kinds: Iterable[str]) -> None:
 
 def counts(connection: apsw.Connection) -> dict[str, int]:
     """Return the redactions so far by kind."""
-    return dict(connection.execute("SELECT kind, count FROM redactions ORDER BY kind").fetchall())
+    return dict(connection.execute("SELECT kind, count FROM redactions ORDER BY kind"))

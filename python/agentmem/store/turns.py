@@ -57,7 +57,7 @@ def existing(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, str]:
             "SELECT turns.id, scopes.path FROM turns JOIN scopes ON scopes.id = turns.scope_id "
             "WHERE turns.id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(ids)),),
-        ).fetchall()
+        )
     )
 
 
@@ -67,7 +67,7 @@ def trusts(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, int]:
         connection.execute(
             "SELECT id, trust FROM turns WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(ids)),),
-        ).fetchall()
+        )
     )
 
 
@@ -80,7 +80,7 @@ def delete(connection: apsw.Connection, ids: Sequence[int]) -> None:
 
 def count(connection: apsw.Connection) -> int:
     """Return the number of rows."""
-    return int(connection.execute("SELECT count(*) FROM turns").fetchone()[0])
+    return int(next(connection.execute("SELECT count(*) FROM turns"))[0])
 
 
 def to_turn(row: TurnRow) -> Turn:

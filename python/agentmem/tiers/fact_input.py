@@ -263,9 +263,9 @@ def _redacted(items: list[NewFact]) -> list[NewFact]:
         places.append((at, "text", 0))
         if item is not PLAIN and item[1:14] != PLAIN[1:14]:
             for field in ("metadata", "value", "subject", "attribute", "key", "session"):
-                value = getattr(item, field)
-                if value is not None and value != "{}":
-                    strings.append(value)
+                content = getattr(item, field)
+                if content is not None and content != "{}":
+                    strings.append(content)
                     places.append((at, field, 0))
             for nth, tag in enumerate(item.tags):
                 strings.append(tag)

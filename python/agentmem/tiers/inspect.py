@@ -79,8 +79,8 @@ def stats(opened: Opened) -> Stats:
     with opened.database.read() as connection:
         current, superseded = facts.count(connection)
         turn_count = turns.count(connection)
-        scope_count = connection.execute("SELECT count(*) FROM scopes").fetchone()[0]
-        schema = connection.execute("PRAGMA user_version").fetchone()[0]
+        scope_count = next(connection.execute("SELECT count(*) FROM scopes"))[0]
+        schema = next(connection.execute("PRAGMA user_version"))[0]
         pending = embeddings.pending_count(connection)
         redacted = redactions.counts(connection)
         row = connection.execute(
@@ -121,15 +121,19 @@ def verify(opened: Opened) -> Verification:
         stored = {
             embeddings.key_of(1, row[0]) for row in connection.execute("SELECT id FROM facts")
         }
-        vectors = connection.execute("SELECT count(*) FROM embeddings").fetchone()[0]
-        lost = connection.execute(
-            "SELECT count(*) FROM facts WHERE NOT EXISTS (SELECT 1 FROM sources "
-            "WHERE tier = 1 AND row_id = facts.id)"
-        ).fetchone()[0]
-        ghosts = connection.execute(
-            "SELECT count(*) FROM embeddings WHERE (id >> 59) = 1 "
-            "AND ((id >> 3) & ((1 << 56) - 1)) NOT IN (SELECT id FROM facts)"
-        ).fetchone()[0]
+        vectors = next(connection.execute("SELECT count(*) FROM embeddings"))[0]
+        (lost,) = next(
+            connection.execute(
+                "SELECT count(*) FROM facts WHERE NOT EXISTS (SELECT 1 FROM sources "
+                "WHERE tier = 1 AND row_id = facts.id)"
+            )
+        )
+        (ghosts,) = next(
+            connection.execute(
+                "SELECT count(*) FROM embeddings WHERE (id >> 59) = 1 "
+                "AND ((id >> 3) & ((1 << 56) - 1)) NOT IN (SELECT id FROM facts)"
+            )
+        )
     if lost:
         problems.append(f"{lost} facts rest on no source")
     if ghosts:

@@ -90,9 +90,11 @@ def _store(transaction: Transaction, *, made: list[tuple[int, bytes]], width: in
 def _switch(transaction: Transaction, embedder_id: str, ndim: int) -> bool:
     """Put the new vectors in force, unless rows came in that have none yet."""
     connection = transaction.connection
-    waiting = connection.execute(
-        "SELECT count(*) FROM facts WHERE (1 << 56 | id) NOT IN (SELECT key FROM embedded_next)"
-    ).fetchone()[0]
+    (waiting,) = next(
+        connection.execute(
+            "SELECT count(*) FROM facts WHERE (1 << 56 | id) NOT IN (SELECT key FROM embedded_next)"
+        )
+    )
     if waiting:
         return False
     connection.execute("DELETE FROM embeddings")

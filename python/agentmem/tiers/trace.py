@@ -49,8 +49,8 @@ def trace(connection: apsw.Connection, scope: str, tier: int, number: int) -> Tr
         for at_tier in sorted({at for at, _ in level}, reverse=True):
             ids = [one for at, one in level if at == at_tier]
             links: dict[int, list[tuple[int, int]]] = {}
-            for row, source_tier, source in source_numbers(connection, at_tier, ids):
-                links.setdefault(row, []).append((source_tier, source))
+            for upper, lower_tier, lower in source_numbers(connection, at_tier, ids):
+                links.setdefault(upper, []).append((lower_tier, lower))
             loaded = turns.load(connection, ids) if at_tier == 0 else facts.load(connection, ids)
             for row in loaded:
                 if isinstance(row, turns.TurnRow):

@@ -12,7 +12,7 @@ import gzip
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from agentmem.errors import InvalidInputError
 from agentmem.models import Imported, Trust
@@ -34,7 +34,7 @@ Progress = Callable[[int, int], None]
 
 def _open(path: Path, mode: str) -> IO[str]:
     if path.suffix == ".gz":
-        return gzip.open(path, mode + "t", encoding="utf-8")
+        return cast("IO[str]", gzip.open(path, mode + "t", encoding="utf-8"))
     return path.open(mode, encoding="utf-8")
 
 
@@ -42,9 +42,10 @@ def _lines(database: Database, scope: str, header: dict[str, Any]) -> Iterator[d
     yield header
     with database.read() as connection:
         clause, bindings = subtree_clause(scope)
-        for (first,) in connection.execute(
-            f"SELECT id FROM turns WHERE {clause} ORDER BY id", bindings
-        ).fetchall():
+        numbers: list[tuple[int]] = list(
+            connection.execute(f"SELECT id FROM turns WHERE {clause} ORDER BY id", bindings)
+        )
+        for (first,) in numbers:
             for turn in turns.load(connection, [first]):
                 yield {"turn": turn._asdict()}
         after = 0

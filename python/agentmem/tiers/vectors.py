@@ -96,6 +96,13 @@ def _checked(vectors: Any, ndim: int, embedder: Embedder) -> npt.NDArray[np.floa
     return array
 
 
+def _none_given(embedder: GivenEmbeddings) -> InvalidInputError:
+    return InvalidInputError(
+        f"embedding: this memory holds the host's own vectors ({embedder.id!r}); "
+        f"pass embedding= with {embedder.ndim} numbers"
+    )
+
+
 def embed_texts(embedder: Embedder | GivenEmbeddings, texts: Sequence[str]) -> list[bytes]:
     """Return the vectors of each text, its chunks one after the other; ``b""`` without content.
 
@@ -104,10 +111,7 @@ def embed_texts(embedder: Embedder | GivenEmbeddings, texts: Sequence[str]) -> l
         EmbeddingError: The embedder failed.
     """
     if isinstance(embedder, GivenEmbeddings):
-        raise InvalidInputError(
-            f"embedding: this memory holds the host's own vectors ({embedder.id!r}); "
-            f"pass embedding= with {embedder.ndim} numbers"
-        )
+        raise _none_given(embedder)
     in_chunks = getattr(embedder, "embed_chunks", None)
     try:
         if in_chunks is None:
@@ -135,14 +139,16 @@ def embed_query(embedder: Embedder | GivenEmbeddings, text: str) -> npt.NDArray[
         EmbeddingError: The embedder failed; BM25 alone is not an answer.
     """
     if isinstance(embedder, GivenEmbeddings):
-        embed_texts(embedder, ())
+        raise _none_given(embedder)
     as_query = getattr(embedder, "embed_query", None)
+    vector: npt.NDArray[np.float32] | None
     try:
         if as_query is not None:
-            vector: npt.NDArray[np.float32] | None = as_query(text)
-            return vector
-        return _checked(embedder.embed([text]), embedder.ndim, embedder)[0]
+            vector = as_query(text)
+        else:
+            vector = _checked(embedder.embed([text]), embedder.ndim, embedder)[0]
     except EmbeddingError:
         raise
     except Exception as error:
         raise EmbeddingError(f"embedder {embedder.id!r} failed: {error}") from error
+    return vector
