@@ -160,6 +160,11 @@ static SECRETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
+/// Whether a word holds a secret.
+pub(super) fn is_secret(word: &str) -> bool {
+    word.len() >= 16 && matches!(mask(word), Cow::Owned(_))
+}
+
 /// The text with secrets and addresses replaced.
 pub(super) fn mask(text: &str) -> Cow<'_, str> {
     let is_suspect = HINTS.as_ref().is_some_and(|hints| hints.is_match(text));
