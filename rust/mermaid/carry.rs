@@ -1,6 +1,6 @@
 //! Identifiers in a result that a task is likely to need again.
 
-use super::words::{is_private, is_secret};
+use super::words::{holds_secret, is_private};
 use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -30,6 +30,18 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
+    fn without_secrets(&self) -> Self {
+        let mut out = Self::default();
+        for (class, word) in self.iter().filter(|(_, word)| !holds_secret(word)) {
+            if !out.classes.is_empty() {
+                out.words.push('\n');
+            }
+            out.words.push_str(word);
+            out.classes.push(class);
+        }
+        out
+    }
+
     /// `(class, word)` in order of appearance.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u8, &str)> {
         self.classes.iter().copied().zip(self.words.split('\n'))
@@ -94,16 +106,17 @@ pub(super) fn candidates(
         classes: Vec::with_capacity(kept.len()),
     };
     for (class, start, end) in kept.iter().filter_map(|index| found.get(*index)) {
-        if is_secret(word(*start, *end)) {
-            continue;
-        }
         if !out.classes.is_empty() {
             out.words.push('\n');
         }
         out.words.push_str(word(*start, *end));
         out.classes.push(*class);
     }
-    out
+    if holds_secret(&out.words) {
+        out.without_secrets()
+    } else {
+        out
+    }
 }
 
 /// What a word is known by.
