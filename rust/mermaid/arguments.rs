@@ -77,7 +77,9 @@ fn of_object(out: &mut String, object: &Brief<'_>, kind: Kind) -> Kind {
         }
         out.push_str(path);
         of_file(out, object);
-        return kind;
+        // Editors that also show files say so in a verb.
+        let shows = object.text_of(&["command"]) == Some("view");
+        return if shows { Kind::Read } else { kind };
     }
     if let Some(Brief::Array { items, length }) = object.get("todos") {
         let done = items

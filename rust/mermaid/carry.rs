@@ -1,6 +1,6 @@
 //! Identifiers in a result that a task is likely to need again.
 
-use super::words::is_private;
+use super::words::{holds_secret, is_private};
 use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -30,6 +30,18 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
+    fn without_secrets(&self) -> Self {
+        let mut out = Self::default();
+        for (class, word) in self.iter().filter(|(_, word)| !holds_secret(word)) {
+            if !out.classes.is_empty() {
+                out.words.push('\n');
+            }
+            out.words.push_str(word);
+            out.classes.push(class);
+        }
+        out
+    }
+
     /// `(class, word)` in order of appearance.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u8, &str)> {
         self.classes.iter().copied().zip(self.words.split('\n'))
@@ -100,7 +112,11 @@ pub(super) fn candidates(
         out.words.push_str(word(*start, *end));
         out.classes.push(*class);
     }
-    out
+    if holds_secret(&out.words) {
+        out.without_secrets()
+    } else {
+        out
+    }
 }
 
 /// What a word is known by.
@@ -147,6 +163,7 @@ pub(super) fn words(text: &str, each: &mut impl FnMut(u8, usize, usize)) {
     let bytes = text.as_bytes();
     let byte = |index: usize| bytes.get(index).copied().unwrap_or(b' ');
     let mut private = false;
+    let mut secret_next = false;
     // The line number before, in a listing that numbers its lines: the next one says nothing new.
     let mut line_number = 0u64;
     let mut at = 0;
@@ -167,8 +184,13 @@ pub(super) fn words(text: &str, each: &mut impl FnMut(u8, usize, usize)) {
             parts |= more;
             at += 1;
         }
-        let is_quoted = byte(at) == b'"';
-        if parts == LOWER && !is_quoted {
+        let end = byte(at);
+        let is_quoted = end == b'"';
+        // `password=x`, `token: x` and `Bearer x` name a secret: the next word is never shown.
+        let was_secret = secret_next;
+        secret_next = matches!(end, b'=' | b':' | b' ')
+            && names_secret(text.get(start..at).unwrap_or_default(), end);
+        if was_secret || (parts == LOWER && !is_quoted) {
             continue;
         }
         if is_quoted && byte(at + 1) == b':' {
@@ -218,6 +240,15 @@ pub(super) fn words(text: &str, each: &mut impl FnMut(u8, usize, usize)) {
             each(if is_url { class.max(2) } else { class }, from, to);
         }
     }
+}
+
+/// Whether what follows a word, set off by `end`, is a secret.
+fn names_secret(word: &str, end: u8) -> bool {
+    if end == b' ' {
+        return word.eq_ignore_ascii_case("bearer");
+    }
+    let last = word.rsplit(['-', '_', '.']).next().unwrap_or(word);
+    is_private(word) || is_private(last)
 }
 
 fn class_of(word: &str, parts: u8, quoted: bool, clock: bool) -> Option<u8> {

@@ -58,7 +58,7 @@ impl Level {
     fn limits(self) -> (usize, usize, usize) {
         match self {
             Self::Standard => (100, 80, 110),
-            Self::Brief => (38, 26, 44),
+            Self::Brief => (34, 20, 40),
             Self::Short => (30, 0, 28),
             Self::Terse => (16, 0, 16),
             Self::Names => (0, 0, 0),

@@ -116,7 +116,11 @@ const PRIVATE: [&str; 22] = [
 
 /// Whether a field's value is a secret or personal.
 pub(super) fn is_private(key: &str) -> bool {
-    PRIVATE.iter().any(|name| name.eq_ignore_ascii_case(key))
+    // Nearly every key fails on its length or first letter.
+    let first = key.as_bytes().first().map_or(0, u8::to_ascii_lowercase);
+    (3..=13).contains(&key.len())
+        && matches!(first, b'a'..=b'e' | b'p' | b'r'..=b't')
+        && PRIVATE.iter().any(|name| name.eq_ignore_ascii_case(key))
 }
 
 /// What stands in place of a secret.
@@ -159,6 +163,11 @@ static SECRETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
     .ok()
 });
+
+/// Whether a text holds a secret or an address.
+pub(super) fn holds_secret(text: &str) -> bool {
+    matches!(mask(text), Cow::Owned(_))
+}
 
 /// The text with secrets and addresses replaced.
 pub(super) fn mask(text: &str) -> Cow<'_, str> {

@@ -166,6 +166,24 @@ def test_identifiers_of_results_are_carried_over_once():
     assert "NO6JO3" not in second.result_summary
 
 
+def test_secrets_in_results_are_never_carried_over():
+    secrets = {
+        "password=hunter2x": "hunter2x",
+        "API_TOKEN: abc12345def": "abc12345def",
+        "Authorization: Bearer abcd1234efgh": "abcd1234efgh",
+        "key sk-abcdefghijklmnopqrstuvwx": "sk-abcdefghijklmnopqrstuvwx",
+        "ghp_abcdefghijklmnopqrstuvwxyz0123": "ghp_abcdefghijklmnopqrstuvwxyz0123",
+        "AKIAABCDEFGHIJKLMNOP": "AKIAABCDEFGHIJKLMNOP",
+        '{"password": "hunter2x", "id": "A12345"}': "hunter2x",
+        "mail ann.b7@example.org": "ann.b7@example.org",
+    }
+    for line, secret in secrets.items():
+        call = ToolCall("Bash", {"command": "env"}, f"first AB12\n{line}\n" + "filler\n" * 300)
+        canvas = compress([call], is_exact=True)
+        assert secret not in str(canvas), line
+        assert "AB12" in str(canvas), line
+
+
 def test_levels_get_shorter_and_the_first_that_fits_is_taken():
     calls = [ToolCall("Bash", {"command": f"run {i} " + "x" * 80}, "y" * 2000) for i in range(20)]
     sizes = [compress(calls, level=level, is_exact=True).estimated_tokens for level in LEVELS]
