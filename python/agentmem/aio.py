@@ -77,8 +77,8 @@ class AsyncMemory:
     def scoped(self, scope: str) -> AsyncMemory:
         """Return a handle of the same store, bound to a scope below this one's."""
         handle = copy(self)
-        handle._memory = self.memory.scoped(scope)
-        handle._owns = False
+        handle._memory = self.memory.scoped(scope)  # noqa: SLF001
+        handle._owns = False  # noqa: SLF001
         return handle
 
     remember = _awaitable(Memory.remember)

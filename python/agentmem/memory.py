@@ -99,7 +99,7 @@ class Memory:
     def scoped(self, scope: str) -> Memory:
         """Return a handle of the same store, bound to a scope below this one's."""
         handle = copy(self)
-        handle._scope = join_scope(self._scope, check_scope(scope))
+        handle._scope = join_scope(self._scope, check_scope(scope))  # noqa: SLF001
         return handle
 
     def __enter__(self) -> Self:

@@ -67,7 +67,7 @@ def parse_id(value: str, *, argument: str = "id") -> tuple[int, int]:
     """
     if isinstance(value, str):
         head, colon, tail = value.partition(":")
-        if colon and head in TIERS and tail.isascii() and tail.isdigit() and len(tail) < 17:
+        if colon and head in TIERS and tail.isascii() and tail.isdigit() and len(tail) < 17:  # noqa: PLR2004
             return int(head[1]), int(tail)
     raise InvalidInputError(
         f"{argument}: an id such as 'L1:7' (tier L0 to L3, a colon, a number) is needed, "

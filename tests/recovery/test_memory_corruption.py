@@ -104,20 +104,22 @@ def truncate(path, rng, _):
     return size > 0
 
 
-def empty(path, rng, _):
+def empty(path, _rng, _older):
     size = path.stat().st_size
     os.truncate(path, 0)
     return size > 0
 
 
-def delete(path, rng, _):
+def delete(path, _rng, _older):
     path.unlink()
     return True
 
 
 def swap_older(path, rng, older):
     """Put the file of an older generation there, of the same name or else of the same kind."""
-    same = older / path.name if path.parent.name == "index" else older / path.parent.name / path.name
+    same = (
+        older / path.name if path.parent.name == "index" else older / path.parent.name / path.name
+    )
     if not same.is_file():
         kind = [other for other in older.rglob(path.name) if other.is_file()]
         if not kind:
@@ -134,7 +136,7 @@ def garbage(path, rng, _):
     return True
 
 
-def becomes_a_folder(path, rng, _):
+def becomes_a_folder(path, _rng, _older):
     path.unlink()
     path.mkdir()
     return path.name not in WITHOUT_CONTENT
@@ -161,10 +163,8 @@ def damaged(template, target, number, rng):
     files = derived_files(target)
     vital = [name for name in files if Path(name).name not in WITHOUT_CONTENT]
     while True:
-        if number % 5 == 3:
-            name = rng.choice(["index/MANIFEST.json", "counter", *files])
-        else:
-            name = rng.choice(vital)
+        names = ["index/MANIFEST.json", "counter", *files] if number % 5 == 3 else vital
+        name = rng.choice(names)
         damage = rng.choice(DAMAGES)
         if number % 25 == 4:
             name, damage = rng.choice(vital), becomes_a_folder

@@ -61,7 +61,9 @@ def test_one_sync_a_commit(tmp_path, request):
         if phase and "sync" in line and "resumed" not in line:
             syncs[phase].append(line)
     # Folds sync the files of the index, beside the commits and never inside one.
-    of_store = {name: [line for line in lines if "store.amem" in line] for name, lines in syncs.items()}
+    of_store = {
+        name: [line for line in lines if "store.amem" in line] for name, lines in syncs.items()
+    }
     runs, segments = map(int, child.stdout.split())
     print(
         f"100 commits: {len(syncs['FEW'])} syncs; {count} commits: {len(of_store['MANY'])} of the "

@@ -47,7 +47,7 @@ def docstrings() -> Iterator[tuple[str, str]]:
 def _documented(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
     if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         words = (ast.get_docstring(node) or "").split("\n\n")[0].split()
-        if len(words) > 3:
+        if len(words) > 3:  # noqa: PLR2004
             yield name, " ".join(words[:MAX_WORDS])
         for child in node.body:
             label = getattr(child, "name", None)

@@ -418,11 +418,11 @@ class _Reading:
     def __enter__(self) -> apsw.Connection:
         database = self._database
         database.check()
-        pool = database._pool
+        pool = database._pool  # noqa: SLF001
         slot = self._slot = pool.reader()
         if slot.depth:
             return pool.enter(slot)
-        database._look_at_files()
+        database._look_at_files()  # noqa: SLF001
         try:
             connection = pool.enter(slot)
             try:
@@ -443,9 +443,9 @@ class _Reading:
     ) -> None:
         slot = self._slot
         database = self._database
-        if slot is None or os.getpid() != database._pid:
+        if slot is None or os.getpid() != database._pid:  # noqa: SLF001
             return
-        pool = database._pool
+        pool = database._pool  # noqa: SLF001
         if slot.depth == 1 and slot.connection is not None:
             try:
                 slot.connection.execute("ROLLBACK")

@@ -65,7 +65,7 @@ class FileGuard:
         """Say whether this process still maps an unlinked ``-shm`` of the store (Linux)."""
         needle = f"{self._paths[2]} (deleted)"
         try:
-            with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+            with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:  # noqa: PTH123
                 return any(line.rstrip("\n").endswith(needle) for line in maps)
         except OSError:
             return False
@@ -73,7 +73,7 @@ class FileGuard:
 
 def _identity(path: str) -> tuple[int, int] | None:
     try:
-        status = os.stat(path)
+        status = os.stat(path)  # noqa: PTH116 - a str is twice as fast as a Path here
     except FileNotFoundError:
         return None
     return status.st_dev, status.st_ino

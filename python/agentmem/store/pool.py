@@ -107,7 +107,7 @@ def shared_file(path: Path) -> SharedFile:
 
 def renew_after_fork() -> None:
     """Forget, in a forked child, what the parent had open."""
-    global _shared_lock, _shared_files
+    global _shared_lock, _shared_files  # noqa: PLW0603
     _shared_lock = threading.Lock()
     _shared_files = weakref.WeakValueDictionary()
 

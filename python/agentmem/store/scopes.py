@@ -32,7 +32,7 @@ def check_scope(path: str, *, argument: str = "scope") -> str:
         raise InvalidInputError(
             f"{argument}: {path!r} has an empty segment; write segments as 'acme/alice'"
         )
-    if any(ord(character) < 0x20 or 0xD800 <= ord(character) <= 0xDFFF for character in path):
+    if any(ord(character) < 0x20 or 0xD800 <= ord(character) <= 0xDFFF for character in path):  # noqa: PLR2004
         raise InvalidInputError(
             f"{argument}: {path!r} holds a control character or a lone surrogate"
         )

@@ -140,7 +140,7 @@ class Writer:
                 self._commit(batch)
             finally:
                 self._lock.release()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - each caller gets it
             if is_damaging(error):
                 self._pool.drop_writer()
             for request in batch:
@@ -260,7 +260,7 @@ class Writer:
             raise StoreError("an operation ended its transaction; it must leave that to the store")
         if not alone:
             connection.execute("RELEASE operation")
-        changes += transaction._changes
+        changes += transaction._changes  # noqa: SLF001 - one module, two halves
 
     def _is_kept(
         self, connection: apsw.Connection, changes: list[Change], witness: str | None
@@ -278,7 +278,7 @@ class Writer:
         try:
             if self.publish is not None:
                 self.publish(changes)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the rows are committed and stay so
             # Derived state is a function of the rows up to a seq: it catches up from them.
             self._warn(f"a commit could not be published, it will be caught up: {error!r}")
         finally:

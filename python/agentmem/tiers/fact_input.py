@@ -67,7 +67,7 @@ def _name(value: object, argument: str) -> str | None:
 
 def _shown(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}…"
+    return text if len(text) <= 80 else f"{text[:77]}…"  # noqa: PLR2004
 
 
 def _json(value: object, argument: str) -> str:

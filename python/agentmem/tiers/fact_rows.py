@@ -126,7 +126,7 @@ class FactRows:
             [
                 (1, number, tier, source)
                 for number, turn, item, *_ in fresh
-                for tier, source in (item.sources or ((0, turn),))
+                for tier, source in (item.sources if turn is None else ((0, turn),))
             ],
         )
         embeddings.insert_many(connection, self._vector_rows(fresh))

@@ -128,7 +128,7 @@ def _write(
                 continue
             old.append(known.id)
             # A keyless call that says more of a keyed fact makes a version of it.
-            item = item._replace(key=known.key)
+            item = item._replace(key=known.key)  # noqa: PLW2901
         if old:
             old = sorted(set(old))
             _check_superseded(rows, old)

@@ -47,7 +47,7 @@ def given_vector(
             raise InvalidInputError(f"{argument}: it holds NaN or an infinite value")
         vector /= np.abs(vector).max()
         norm = float(np.dot(vector, vector))
-    if norm < 1e-30:
+    if norm < 1e-30:  # noqa: PLR2004
         peak = float(np.abs(vector).max()) if ndim else 0.0
         if peak == 0.0:
             raise InvalidInputError(f"{argument}: a zero vector has no direction")
@@ -69,7 +69,7 @@ def given_vectors(items: Sequence[NewFact], ndim: int) -> list[bytes | None]:
         matrix = np.empty(0, np.float32)
     if matrix.shape == (len(at), ndim):
         norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
-        if bool(np.isfinite(norms).all()) and float(norms.min()) > 1e-15:
+        if bool(np.isfinite(norms).all()) and float(norms.min()) > 1e-15:  # noqa: PLR2004
             matrix /= norms[:, None]
             raw, width = matrix.tobytes(), ndim * 4
             for nth, place in enumerate(at):
@@ -84,14 +84,14 @@ def given_vectors(items: Sequence[NewFact], ndim: int) -> list[bytes | None]:
 def _checked(vectors: Any, ndim: int, embedder: Embedder) -> npt.NDArray[np.float32]:
     """Return the embedder's answer if it is what its protocol promises."""
     array = np.ascontiguousarray(vectors, dtype=np.float32)
-    if array.ndim != 2 or array.shape[1] != ndim:
+    if array.ndim != 2 or array.shape[1] != ndim:  # noqa: PLR2004
         raise EmbeddingError(
             f"embedder {embedder.id!r} gave an array of shape {array.shape}, (n, {ndim}) is needed"
         )
     norms = np.sqrt(np.einsum("ij,ij->i", array, array))
     if not np.isfinite(norms).all() or (norms == 0).any():
         raise EmbeddingError(f"embedder {embedder.id!r} gave a vector that is zero or not finite")
-    if np.abs(norms - 1).max(initial=0) > 1e-3:
+    if np.abs(norms - 1).max(initial=0) > 1e-3:  # noqa: PLR2004
         array = array / norms[:, None]
     return array
 

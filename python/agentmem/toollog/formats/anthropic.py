@@ -83,7 +83,7 @@ def message_parts(
     parts: list[Part] = []
     for block in content if isinstance(content, list) else blocks(content):
         if not isinstance(block, dict):
-            block = {"type": "text", "text": text_of(block)}
+            block = {"type": "text", "text": text_of(block)}  # noqa: PLW2901 - made regular
         kind = kind_of(block)
         if kind.endswith("tool_use"):
             part = _call(block, record, context)
