@@ -160,6 +160,7 @@ class TestTransfer:
         derived = memory.remember("c", sources=[memory.facts()[0].id], embedding=vector(3))
         memory.scoped("acme").remember("d", embedding=vector(4))
         memory.export(tmp_path / "all.jsonl.gz")
+        assert stat.S_IMODE((tmp_path / "all.jsonl.gz").stat().st_mode) == 0o600
         with Memory(tmp_path / "other", embedder=SPACE) as other:
             assert other.import_(tmp_path / "all.jsonl.gz").new == 7
             assert other.import_(tmp_path / "all.jsonl.gz").new == 0

@@ -38,6 +38,12 @@ def _open(path: Path, mode: str) -> IO[str]:
     return path.open(mode, encoding="utf-8")
 
 
+def _make_private(path: Path) -> None:
+    """Make an empty file for its owner alone, as the store's files are."""
+    path.unlink(missing_ok=True)
+    path.touch(mode=0o600)
+
+
 def _lines(database: Database, scope: str, header: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield header
     with database.read() as connection:
@@ -86,6 +92,7 @@ def export_jsonl(
     count = -1
     partial = path.with_name(path.name + ".partial" + path.suffix)
     try:
+        _make_private(partial)
         with _open(partial, "w") as file:
             for line in _lines(database, scope, header):
                 file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
@@ -121,6 +128,7 @@ def export_markdown(database: Database, scope: str, path: Path) -> int:
         ]
     partial = path.with_name(path.name + ".partial")
     try:
+        _make_private(partial)
         partial.write_text("".join(parts), encoding="utf-8")
         partial.replace(path)
     finally:
