@@ -133,7 +133,7 @@ class TestForget:
 
     def test_purge_leaves_no_byte(self, tmp_path):
         canary = "zebra" + "quartz" * 3
-        marked = vector(77)
+        marked = vector(7777)
         with Memory(tmp_path / "m", embedder=SPACE) as memory:
             for n in range(300):
                 memory.remember(f"row {n}", embedding=vector(n))
