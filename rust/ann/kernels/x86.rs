@@ -1,7 +1,7 @@
 //! The levels of x86-64: AVX2, AVX-VNNI and AVX-512 VNNI.
 #![allow(clippy::many_single_char_names)] // Four rows are a, b, c, d; the query is q.
 
-use super::{CHUNK, Kernels, Planes, dot_lanes, encode_plain, scan, uppers_plain};
+use super::{CHUNK, Kernels, Planes, dot_lanes, encode_plain, pass_plain, scan};
 #[allow(clippy::wildcard_imports)] // Some forty intrinsics.
 use std::arch::x86_64::*;
 
@@ -37,8 +37,8 @@ const AVX2: Kernels = Kernels {
         scan_nibbles_avx2(codes, stride, planes, bias, out);
     },
     dot: |query, row| unsafe { dot_avx2(query, row) },
-    uppers: |raw, scales, residuals, terms, out| unsafe {
-        uppers_avx2(raw, scales, residuals, terms, out);
+    pass: |images, raw, terms, threshold, out| unsafe {
+        pass_avx2(images, raw, terms, threshold, out)
     },
     encode: |vector, scale, inverse, codes| unsafe { encode_avx2(vector, scale, inverse, codes) },
 };
@@ -60,8 +60,8 @@ const AVX512: Kernels = Kernels {
         scan_nibbles_avx512(codes, stride, planes, bias, out);
     },
     dot: |query, row| unsafe { dot_avx512(query, row) },
-    uppers: |raw, scales, residuals, terms, out| unsafe {
-        uppers_avx512(raw, scales, residuals, terms, out);
+    pass: |images, raw, terms, threshold, out| unsafe {
+        pass_avx512(images, raw, terms, threshold, out)
     },
     encode: |vector, scale, inverse, codes| unsafe { encode_avx512(vector, scale, inverse, codes) },
 };
@@ -77,13 +77,66 @@ fn dot_avx512(query: &[f32], row: &[u8]) -> f32 {
 }
 
 #[target_feature(enable = "avx2")]
-fn uppers_avx2(raw: &[i32], scales: &[f32], rest: &[f32], terms: [f32; 3], out: &mut [f32]) {
-    uppers_plain(raw, scales, rest, terms, out);
+fn pass_avx2(
+    images: [&[f32]; 2],
+    raw: &[i32],
+    terms: [f32; 3],
+    threshold: f32,
+    out: (&mut [u32], &mut [f32]),
+) -> usize {
+    pass_plain(images, raw, terms, threshold, out)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
-fn uppers_avx512(raw: &[i32], scales: &[f32], rest: &[f32], terms: [f32; 3], out: &mut [f32]) {
-    uppers_plain(raw, scales, rest, terms, out);
+fn pass_avx512(
+    [scales, residuals]: [&[f32]; 2],
+    raw: &[i32],
+    terms: [f32; 3],
+    threshold: f32,
+    (places, uppers): (&mut [u32], &mut [f32]),
+) -> usize {
+    let [factor, weight, slack] = terms.map(|term| _mm512_set1_ps(term));
+    let least = _mm512_set1_ps(threshold);
+    let mut here = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    let mut passed = 0;
+    let (groups, rest) = raw.as_chunks::<16>();
+    let scale_groups = scales.as_chunks::<16>().0;
+    let residual_groups = residuals.as_chunks::<16>().0;
+    for ((sums, scales), residuals) in groups.iter().zip(scale_groups).zip(residual_groups) {
+        // SAFETY: each array is 64 readable bytes; the loads need no alignment.
+        let (sums, scales, residuals) = unsafe {
+            (
+                _mm512_loadu_si512(sums.as_ptr().cast()),
+                _mm512_loadu_ps(scales.as_ptr()),
+                _mm512_loadu_ps(residuals.as_ptr()),
+            )
+        };
+        let middle = _mm512_mul_ps(scales, _mm512_mul_ps(factor, _mm512_cvtepi32_ps(sums)));
+        let radius = _mm512_add_ps(_mm512_mul_ps(weight, residuals), slack);
+        let bounds = _mm512_add_ps(middle, radius);
+        let mask = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(bounds, least);
+        if mask != 0
+            && let Some(place) = places[passed..].first_chunk_mut::<16>()
+            && let Some(upper) = uppers[passed..].first_chunk_mut::<16>()
+        {
+            // SAFETY: each array is 64 writable bytes; the stores need no alignment.
+            unsafe {
+                let packed = _mm512_maskz_compress_epi32(mask, here);
+                _mm512_storeu_si512(place.as_mut_ptr().cast(), packed);
+                _mm512_storeu_ps(upper.as_mut_ptr(), _mm512_maskz_compress_ps(mask, bounds));
+            }
+            passed += mask.count_ones() as usize;
+        }
+        here = _mm512_add_epi32(here, _mm512_set1_epi32(16));
+    }
+    let done = raw.len() - rest.len();
+    let images = [scales, residuals].map(|image| image.get(done..).unwrap_or(&[]));
+    let out = (&mut places[passed..], &mut uppers[passed..]);
+    let more = pass_plain(images, rest, terms, threshold, out);
+    for place in &mut places[passed..passed + more] {
+        *place += done as u32;
+    }
+    passed + more
 }
 
 #[target_feature(enable = "avx2")]
