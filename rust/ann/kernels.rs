@@ -245,9 +245,9 @@ fn scan(
 pub(super) fn prefetch(rows: &[u8], ahead: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in rows.as_chunks::<64>().0 {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch of any address is allowed; nothing is read from it.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().wrapping_add(ahead).cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().wrapping_add(ahead).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (rows, ahead);
