@@ -1,7 +1,8 @@
 //! Figures of the vector signal, one line a case: n, ndim, data, mode, µs, recall.
 //! CPU time of the thread, so that other work on the machine counts little.
 //!
-//! `cargo bench --bench ann -- 10000 100000` (sizes; `--graph` adds HNSW, which takes minutes).
+//! `cargo bench --bench ann -- 10000 100000` (sizes; `--ndim=768`; `--graph` adds HNSW, which takes
+//! minutes; `--brief` leaves out all but the whole searches).
 
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)] // A program for the terminal.
 #![allow(clippy::unchecked_time_subtraction, clippy::too_many_lines)] // CPU time only rises.
@@ -53,12 +54,12 @@ fn cpu() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Median and 95th percentile of µs, and every answer.
+/// 10th, 50th and 95th percentile of µs, and every answer.
 fn time<T>(
     queries: &[Query],
     rounds: usize,
     mut work: impl FnMut(&Query) -> T,
-) -> (f64, f64, Vec<T>) {
+) -> ([f64; 3], Vec<T>) {
     let mut times = Vec::new();
     let mut answers = Vec::new();
     for round in 0..=rounds {
@@ -74,11 +75,8 @@ fn time<T>(
         }
     }
     times.sort_by(f64::total_cmp);
-    (
-        times[times.len() / 2],
-        times[times.len() * 95 / 100],
-        answers,
-    )
+    let at = |percent| times[times.len() * percent / 100];
+    ([at(10), at(50), at(95)], answers)
 }
 
 fn recall(found: &[Vec<Scored>], truth: &[Vec<Scored>], k: usize) -> f64 {
@@ -102,7 +100,7 @@ fn resident_mb() -> f64 {
     kb.unwrap_or(0.0) / 1024.0
 }
 
-fn run(n: u32, ndim: usize, clustered: bool, graph: bool) {
+fn run(n: u32, ndim: usize, clustered: bool, graph: bool, brief: bool) {
     let mut random = Random(42);
     let centers: Vec<Vec<f32>> = (0..=n / 100).map(|_| random.unit(ndim)).collect();
     let mut make = |row: u32| {
@@ -152,23 +150,23 @@ fn run(n: u32, ndim: usize, clustered: bool, graph: bool) {
         (cpu() - start).as_secs_f64() * 1e3
     );
     let ids: Vec<u64> = (0..u64::from(n)).collect();
-    let rounds = 20;
+    let rounds = if brief { 60 } else { 20 };
     let search = |mode, allowed| {
         let ids = &ids;
         let segment = &segment;
         move |query: &Query| segment.search(query, 50, mode, allowed, None, ids).unwrap()
     };
     let report = |name: &str,
-                  (p50, p95, found): (f64, f64, Vec<Vec<Scored>>),
+                  ([p10, p50, p95], found): ([f64; 3], Vec<Vec<Scored>>),
                   truth: &[Vec<Scored>]| {
         println!(
-            "{n:>8} {ndim} {data:9} {name:15} {p50:8.1} µs p50 {p95:8.1} p95  recall@10 {:.4} @50 {:.4}",
+            "{n:>8} {ndim} {data:9} {name:15} {p10:8.1} µs p10 {p50:8.1} p50 {p95:8.1} p95  recall@10 {:.4} @50 {:.4}",
             recall(&found, truth, 10),
             recall(&found, truth, 50)
         );
     };
     let exact = time(&queries, rounds, search(Mode::Exact, Allowed::All));
-    let truth = exact.2.clone();
+    let truth = exact.1.clone();
     report("exact", exact, &truth);
     report(
         "auto",
@@ -186,28 +184,31 @@ fn run(n: u32, ndim: usize, clustered: bool, graph: bool) {
             &truth,
         );
     }
+    if brief {
+        return;
+    }
     let rows: Vec<u32> = (0..100).map(|row| row * (n / 100)).collect();
-    let truth_rows = time(&queries, 1, search(Mode::Exact, Allowed::Rows(&rows))).2;
+    let truth_rows = time(&queries, 1, search(Mode::Exact, Allowed::Rows(&rows))).1;
     report(
         "100 rows",
         time(&queries, rounds, search(Mode::Auto, Allowed::Rows(&rows))),
         &truth_rows,
     );
     let third: Bitset = (0..n).filter(|row| row % 3 == 0).collect();
-    let truth_third = time(&queries, 1, search(Mode::Exact, Allowed::Bits(&third))).2;
+    let truth_third = time(&queries, 1, search(Mode::Exact, Allowed::Bits(&third))).1;
     report(
         "third",
         time(&queries, rounds, search(Mode::Auto, Allowed::Bits(&third))),
         &truth_third,
     );
-    let (p50, p95, _) = time(&queries, rounds, |query| {
+    let ([_, p50, p95], _) = time(&queries, rounds, |query| {
         tail.search(query, 50, Allowed::All, &ids).unwrap()
     });
     println!(
         "{:>8} {ndim} {data:9} tail            {p50:8.1} µs p50 {p95:8.1} p95",
         tail.len()
     );
-    let (p50, _, _) = time(&queries, rounds, |query| {
+    let ([_, p50, _], _) = time(&queries, rounds, |query| {
         Query::new(query.vector()).unwrap()
     });
     println!("{n:>8} {ndim} {data:9} prepare query   {p50:8.1} µs p50");
@@ -216,10 +217,15 @@ fn run(n: u32, ndim: usize, clustered: bool, graph: bool) {
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let graph = words.iter().any(|word| word == "--graph");
+    let brief = words.iter().any(|word| word == "--brief");
+    let ndim = words
+        .iter()
+        .find_map(|word| word.strip_prefix("--ndim=")?.parse().ok())
+        .unwrap_or(384);
     let sizes: Vec<u32> = words.iter().filter_map(|word| word.parse().ok()).collect();
     for n in if sizes.is_empty() { vec![2_000] } else { sizes } {
         for clustered in [false, true] {
-            run(n, 384, clustered, graph);
+            run(n, ndim, clustered, graph, brief);
         }
     }
 }

@@ -4,11 +4,17 @@
 //! what that loses. From these and the query's own error each scan yields an upper and a lower bound
 //! of the exact score; a vector is dropped only when enough others are certainly better.
 
-use super::kernels::kernels;
+use super::kernels::{PASS_ROOM, kernels, prefetch};
 use super::query::{Query, codes_stride, nibbles_stride};
 
 /// Rows of one step of the scan: raw sums and bounds of a step stay in the first-level cache.
-const STEP: usize = 512;
+const STEP: usize = 256;
+
+/// Cells of the count of lower bounds, which is spread over cosines of -1 to 1.
+const CELLS: usize = 2048;
+
+/// Groups of four rows that a gather asks the memory for ahead.
+const GROUPS_AHEAD: usize = 3;
 
 /// Standard deviation of a rounding error that is uniform over one step of the 4-bit grid
 /// (127 / 7 int8 steps): 127 / 7 / sqrt(12).
@@ -17,6 +23,11 @@ const NIBBLE_ERROR: f32 = 5.237;
 /// How many of those the 4-bit bounds allow for on each side: to be missed, the last of the best must
 /// lose 4 of them against the threshold (1 in 30,000), the first ones more.
 const NIBBLE_SIGMAS: f32 = 2.0;
+
+/// How many standard deviations of an int8 image's error the survivors of the 4-bit scan are bounded
+/// by. The error of a dot is a sum of errors uniform over one step, weighted by the query, hence
+/// beyond s standard deviations at most 2 exp(-s²/2) of the time: 3 in 100 million.
+const CODE_SIGMAS: f32 = 6.0;
 
 /// Encodes one unit vector; `codes` (one padded row) is overwritten. Returns scale and residual norm.
 pub(super) fn encode(vector: &[f32], codes: &mut [u8]) -> (f32, f32) {
@@ -103,8 +114,13 @@ pub(super) struct Collector {
     limit: usize,
     threshold: f32,
     pub(super) items: Vec<Candidate>,
+    /// Lower bounds counted by cell; kept for the cells from `edge` on, `above` in all.
+    cells: Vec<u32>,
+    edge: usize,
+    above: usize,
     vectors: Vec<u32>,
     raw: Vec<i32>,
+    places: Vec<u32>,
     uppers: Vec<f32>,
 }
 
@@ -112,18 +128,51 @@ impl Collector {
     /// Starts over for the best `need` vectors.
     pub(super) fn reset(&mut self, need: usize) {
         self.need = need.max(1);
-        self.limit = self.need.saturating_mul(2).saturating_add(64);
+        self.limit = self.need.saturating_mul(4).saturating_add(1024);
         self.threshold = f32::NEG_INFINITY;
         self.items.clear();
+        self.forget_cells();
+    }
+
+    fn forget_cells(&mut self) {
+        self.cells.clear();
+        self.cells.resize(CELLS, 0);
+        self.edge = 0;
+        self.above = 0;
     }
 
     #[inline]
     fn push(&mut self, candidate: Candidate) {
         self.items.push(candidate);
+        self.count(candidate.lower);
         if self.items.len() >= self.limit {
             self.compact();
             // Grows with what must be kept, so that equal vectors do not compact at every push.
-            self.limit = self.items.len() + self.need + 64;
+            self.limit = self.items.len().saturating_mul(2).max(self.limit);
+        }
+    }
+
+    /// Counts a lower bound and raises the threshold to the floor of the highest cell that, with all
+    /// above it, holds `need` of them. Each vector must be counted once.
+    #[inline]
+    fn count(&mut self, lower: f32) {
+        const SCALE: f32 = (CELLS / 2) as f32;
+        // The cast saturates: what is below -1 falls into the first cell, which has no floor.
+        let cell = (((lower + 1.0) * SCALE) as usize).min(CELLS - 1);
+        if cell < self.edge {
+            return;
+        }
+        self.cells[cell] += 1;
+        self.above += 1;
+        let mut edge = self.edge;
+        while self.above - self.cells[edge] as usize >= self.need {
+            self.above -= self.cells[edge] as usize;
+            edge += 1;
+        }
+        if edge > self.edge {
+            self.edge = edge;
+            // 1e-6 covers the rounding of the sum above.
+            self.threshold = self.threshold.max(edge as f32 / SCALE - 1.0 - 1e-6);
         }
     }
 
@@ -134,6 +183,11 @@ impl Collector {
                 .select_nth_unstable_by(self.need - 1, |a, b| b.lower.total_cmp(&a.lower));
             self.threshold = self.threshold.max(self.items[self.need - 1].lower);
         }
+        self.prune();
+    }
+
+    /// Drops what the threshold has passed.
+    fn prune(&mut self) {
         let threshold = self.threshold;
         self.items.retain(|candidate| candidate.upper >= threshold);
     }
@@ -145,12 +199,11 @@ impl Collector {
         query: &Query,
         mut allowed: impl FnMut(u32) -> bool,
     ) {
-        let kernels = kernels();
+        let scan = kernels().codes;
         let stride = codes_stride(query.ndim());
         let terms = [query.coarse_factor, query.norm, query.coarse_slack];
         let bias = query.coarse_sum.wrapping_mul(128);
         self.raw.resize(STEP, 0);
-        self.uppers.resize(STEP, 0.0);
         let steps = block
             .codes
             .chunks(STEP * stride)
@@ -159,16 +212,8 @@ impl Collector {
         let mut first = block.first;
         for ((codes, scales), residuals) in steps {
             let count = scales.len().min(codes.len() / stride);
-            (kernels.codes)(codes, stride, &query.planes, bias, &mut self.raw[..count]);
-            (kernels.uppers)(
-                &self.raw[..count],
-                scales,
-                residuals,
-                terms,
-                &mut self.uppers[..count],
-            );
-            let radius = |index: usize| query.norm * residuals[index] + query.coarse_slack;
-            self.take(first, count, radius, &mut allowed);
+            scan(codes, stride, &query.planes, bias, &mut self.raw[..count]);
+            self.take(first, count, [scales, residuals], terms, &mut allowed);
             first += count as u32;
         }
     }
@@ -180,9 +225,26 @@ impl Collector {
         query: &Query,
         image: impl Fn(u32) -> Option<Image<'a>>,
     ) {
+        self.gather_within(vectors, query, query.norm, image);
+    }
+
+    /// As [`Self::gather`]; an image's error counts as `weight` times its residual.
+    fn gather_within<'a>(
+        &mut self,
+        vectors: &[u32],
+        query: &Query,
+        weight: f32,
+        image: impl Fn(u32) -> Option<Image<'a>>,
+    ) {
         let fine = kernels().fine;
         let bias = query.wide_sum.wrapping_mul(128);
-        for group in vectors.chunks(4) {
+        for (number, group) in vectors.chunks(4).enumerate() {
+            let ahead = 4 * (number + GROUPS_AHEAD);
+            for &soon in vectors.iter().skip(ahead).take(4) {
+                if let Some(image) = image(soon) {
+                    prefetch(image.codes, 0);
+                }
+            }
             let images = [0, 1, 2, 3].map(|lane| group.get(lane).and_then(|&vector| image(vector)));
             // A group of fewer than four repeats what it has; the extra sums are dropped.
             let Some(some) = images.iter().flatten().next() else {
@@ -193,7 +255,7 @@ impl Collector {
             for ((&vector, sum), image) in group.iter().zip(sums).zip(images) {
                 let Some(image) = image else { continue };
                 let middle = image.scale * (query.factor * sum.wrapping_sub(bias) as f32);
-                let radius = query.norm * image.residual + query.slack;
+                let radius = weight * image.residual + query.slack;
                 if middle + radius >= self.threshold {
                     self.push(Candidate {
                         vector,
@@ -207,22 +269,31 @@ impl Collector {
 
     /// Tightens the bounds of the candidates by the fine plane, and drops who falls behind.
     ///
-    /// `proven` tells that the bounds so far hold for certain, so that they may still exclude.
+    /// `proven` tells that the bounds so far hold for certain, so that they may still exclude; if
+    /// they do not, those of the fine plane need not either, see [`CODE_SIGMAS`].
     pub(super) fn refine<'a>(
         &mut self,
         query: &Query,
         proven: bool,
         image: impl Fn(u32) -> Option<Image<'a>>,
     ) {
-        self.compact();
+        // Cells are coarse: many equal vectors share one.
+        if self.items.len() > self.need.saturating_mul(4) {
+            self.compact();
+        } else {
+            self.prune();
+        }
         let mut vectors = std::mem::take(&mut self.vectors);
         vectors.clear();
         vectors.extend(self.items.iter().map(|candidate| candidate.vector));
         self.items.clear();
+        self.forget_cells();
+        let mut weight = query.norm;
         if !proven {
             self.threshold = f32::NEG_INFINITY;
+            weight *= (CODE_SIGMAS / (query.ndim() as f32).sqrt()).min(1.0);
         }
-        self.gather(&vectors, query, image);
+        self.gather_within(&vectors, query, weight, image);
         self.vectors = vectors;
         self.compact();
     }
@@ -235,66 +306,57 @@ impl Collector {
         query: &Query,
         mut allowed: impl FnMut(u32) -> bool,
     ) {
-        let kernels = kernels();
+        let scan = kernels().nibbles;
         let stride = nibbles_stride(query.ndim());
         let factor = query.coarse_factor * (127.0 / 7.0);
         let spread = NIBBLE_SIGMAS * NIBBLE_ERROR * query.norm;
         let bias = query.coarse_sum.wrapping_mul(8);
         self.raw.resize(STEP, 0);
-        self.uppers.resize(STEP, 0.0);
         let mut first = 0_u32;
         for (codes, scales) in nibbles.chunks(STEP * stride).zip(scales.chunks(STEP)) {
             let count = scales.len().min(codes.len() / stride);
-            (kernels.nibbles)(codes, stride, &query.planes, bias, &mut self.raw[..count]);
+            scan(codes, stride, &query.planes, bias, &mut self.raw[..count]);
             // The radius is a multiple of the scale: the scales serve as residuals.
             let terms = [factor, spread, 0.0];
-            (kernels.uppers)(
-                &self.raw[..count],
-                scales,
-                scales,
-                terms,
-                &mut self.uppers[..count],
-            );
-            self.take(first, count, |index| spread * scales[index], &mut allowed);
+            self.take(first, count, [scales, scales], terms, &mut allowed);
             first += count as u32;
         }
     }
 
-    /// Takes from a step those whose upper bound passes.
+    /// Takes from the raw sums of a step those whose upper bound passes.
     #[inline]
     fn take(
         &mut self,
         first: u32,
         count: usize,
-        radius: impl Fn(usize) -> f32,
+        [scales, residuals]: [&[f32]; 2],
+        terms: [f32; 3],
         allowed: &mut impl FnMut(u32) -> bool,
     ) {
-        for start in (0..count).step_by(16) {
-            let end = count.min(start + 16);
-            // Nearly always no vector of a group passes, which is one comparison of registers.
-            let highest = self.uppers[start..end]
-                .iter()
-                .fold(
-                    f32::NEG_INFINITY,
-                    |most, &upper| {
-                        if upper > most { upper } else { most }
-                    },
-                );
-            if highest < self.threshold {
-                continue;
-            }
-            for index in start..end {
-                let upper = self.uppers[index];
-                let vector = first + index as u32;
-                if upper >= self.threshold && allowed(vector) {
-                    let lower = upper - 2.0 * radius(index);
-                    self.push(Candidate {
-                        vector,
-                        upper,
-                        lower,
-                    });
-                }
+        let [_, weight, slack] = terms;
+        let mut places = std::mem::take(&mut self.places);
+        let mut uppers = std::mem::take(&mut self.uppers);
+        places.resize(STEP + PASS_ROOM, 0);
+        uppers.resize(STEP + PASS_ROOM, 0.0);
+        let passed = (kernels().pass)(
+            [scales, residuals],
+            &self.raw[..count],
+            terms,
+            self.threshold,
+            (&mut places, &mut uppers),
+        );
+        for (&place, &upper) in places[..passed].iter().zip(&uppers) {
+            // The threshold may have risen since.
+            if upper >= self.threshold && allowed(first + place) {
+                let radius = weight * residuals[place as usize] + slack;
+                self.push(Candidate {
+                    vector: first + place,
+                    upper,
+                    lower: upper - 2.0 * radius,
+                });
             }
         }
+        self.places = places;
+        self.uppers = uppers;
     }
 }

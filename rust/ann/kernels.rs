@@ -17,6 +17,9 @@ pub(crate) const ROUND: f32 = 12_582_912.0;
 /// Lanes of the f32 dot; the order of its additions, hence its bits, depend on this number.
 const LANES: usize = 32;
 
+/// Places that [`Kernels::pass`] may write to, with anything, after the last that passed.
+pub(crate) const PASS_ROOM: usize = 16;
+
 /// The query's integer forms that the kernels multiply by; all padded with zeros.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Planes {
@@ -35,8 +38,10 @@ type Rows4 = fn([&[u8]; 4], &Planes) -> [i32; 4];
 type Scan = fn(&[u8], usize, &Planes, i32, &mut [i32]);
 /// The f32 dot of a query and a row of little-endian floats.
 type Dot = fn(&[f32], &[u8]) -> f32;
-/// `out = scale * (factor * raw) + weight * residual + slack`, elementwise.
-type Uppers = fn(&[i32], &[f32], &[f32], [f32; 3], &mut [f32]);
+/// From scales and residuals, raw sums, `[factor, weight, slack]` and a threshold: writes the places
+/// and upper bounds `scale * (factor * raw) + (weight * residual + slack)` of those that reach the
+/// threshold, in order, and returns how many. Each output has [`PASS_ROOM`] more than the sums.
+type Pass = fn([&[f32]; 2], &[i32], [f32; 3], f32, (&mut [u32], &mut [f32])) -> usize;
 /// Biased codes of `vector * inverse`, and the squared norm of what they lose.
 type Encode = fn(&[f32], f32, f32, &mut [u8]) -> f32;
 
@@ -53,7 +58,7 @@ pub(crate) struct Kernels {
     /// Consecutive rows of 4-bit codes against the coarse plane.
     pub(crate) nibbles: Scan,
     pub(crate) dot: Dot,
-    pub(crate) uppers: Uppers,
+    pub(crate) pass: Pass,
     pub(crate) encode: Encode,
 }
 
@@ -71,7 +76,7 @@ const PORTABLE: Kernels = Kernels {
         });
     },
     dot: dot_lanes,
-    uppers: uppers_plain,
+    pass: pass_plain,
     encode: encode_plain,
 };
 
@@ -119,16 +124,45 @@ fn dot_lanes(query: &[f32], row: &[u8]) -> f32 {
 
 #[inline(always)]
 #[allow(clippy::inline_always)]
-fn uppers_plain(
+fn pass_plain(
+    [scales, residuals]: [&[f32]; 2],
     raw: &[i32],
-    scales: &[f32],
-    residuals: &[f32],
     [factor, weight, slack]: [f32; 3],
-    out: &mut [f32],
-) {
-    for (((upper, &sum), &scale), &residual) in out.iter_mut().zip(raw).zip(scales).zip(residuals) {
-        *upper = scale * (factor * sum as f32) + (weight * residual + slack);
+    threshold: f32,
+    (places, uppers): (&mut [u32], &mut [f32]),
+) -> usize {
+    let mut passed = 0;
+    let groups = raw
+        .chunks(16)
+        .zip(scales.chunks(16))
+        .zip(residuals.chunks(16));
+    for (group, ((raw, scales), residuals)) in groups.enumerate() {
+        let mut bounds = [f32::NEG_INFINITY; 16];
+        for (((bound, &sum), &scale), &residual) in
+            bounds.iter_mut().zip(raw).zip(scales).zip(residuals)
+        {
+            *bound = scale * (factor * sum as f32) + (weight * residual + slack);
+        }
+        // Nearly always no vector of a group passes, which is one comparison of registers.
+        let highest =
+            bounds.iter().fold(
+                f32::NEG_INFINITY,
+                |most, &bound| {
+                    if bound > most { bound } else { most }
+                },
+            );
+        if highest < threshold {
+            continue;
+        }
+        for (lane, &bound) in bounds.iter().enumerate().take(raw.len()) {
+            if bound >= threshold {
+                places[passed] = (16 * group + lane) as u32;
+                uppers[passed] = bound;
+                passed += 1;
+            }
+        }
     }
+    passed
 }
 
 #[inline(always)]
@@ -211,9 +245,9 @@ fn scan(
 pub(super) fn prefetch(rows: &[u8], ahead: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in rows.as_chunks::<64>().0 {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch of any address is allowed; nothing is read from it.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().wrapping_add(ahead).cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().wrapping_add(ahead).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (rows, ahead);

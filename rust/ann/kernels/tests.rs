@@ -10,7 +10,7 @@ proptest! {
     #[test]
     fn all_levels_give_the_same_bits(
         ndim in prop_oneof![1_usize..300, Just(384), Just(4096)],
-        rows in 0_usize..11,
+        rows in 0_usize..70,
         seed in any::<u64>(),
     ) {
         let mut state = seed | 1;
@@ -38,6 +38,12 @@ proptest! {
             .collect();
         let scales: Vec<f32> = (0..rows).map(|_| (next() % 999) as f32 * 1e-3).collect();
 
+        let threshold = match seed % 4 {
+            0 => f32::NEG_INFINITY,
+            1 => f32::INFINITY,
+            _ => 0.5 * (next() as i32) as f32,
+        };
+
         let run = |level: &Kernels| {
             let mut sums = vec![0; rows];
             (level.codes)(&codes, stride, &query.planes, 77, &mut sums);
@@ -47,13 +53,17 @@ proptest! {
                 .chunks(stride)
                 .map(|row| (level.fine)([row, row, &codes[..stride], row], &query.planes))
                 .collect();
-            let mut uppers = vec![0.0; rows];
-            (level.uppers)(&sums, &scales, &scales, [0.3, 0.7, 0.1], &mut uppers);
+            let (mut places, mut uppers) = (vec![0; rows + PASS_ROOM], vec![0.0; rows + PASS_ROOM]);
+            let images = [&scales[..], &scales[..]];
+            let terms = [0.3, 0.7, 0.1];
+            let passed = (level.pass)(images, &sums, terms, threshold, (&mut places, &mut uppers));
+            places.truncate(passed);
+            uppers.truncate(passed);
             let mut encoded = vec![0x80; stride];
             let lost = (level.encode)(query.vector(), 0.01, 100.0, &mut encoded);
             let dot = (level.dot)(query.vector(), &floats);
             let uppers: Vec<u32> = uppers.iter().map(|x| x.to_bits()).collect();
-            (sums, small, fine, uppers, encoded, lost.to_bits(), dot.to_bits())
+            (sums, small, fine, places, uppers, encoded, lost.to_bits(), dot.to_bits())
         };
         let levels = levels();
         let expected = run(&levels[0]);

@@ -1,7 +1,7 @@
 //! The levels of x86-64: AVX2, AVX-VNNI and AVX-512 VNNI.
 #![allow(clippy::many_single_char_names)] // Four rows are a, b, c, d; the query is q.
 
-use super::{CHUNK, Kernels, Planes, dot_lanes, encode_plain, scan, uppers_plain};
+use super::{AHEAD, CHUNK, Kernels, Planes, dot_lanes, encode_plain, pass_plain, prefetch, scan};
 #[allow(clippy::wildcard_imports)] // Some forty intrinsics.
 use std::arch::x86_64::*;
 
@@ -37,8 +37,8 @@ const AVX2: Kernels = Kernels {
         scan_nibbles_avx2(codes, stride, planes, bias, out);
     },
     dot: |query, row| unsafe { dot_avx2(query, row) },
-    uppers: |raw, scales, residuals, terms, out| unsafe {
-        uppers_avx2(raw, scales, residuals, terms, out);
+    pass: |images, raw, terms, threshold, out| unsafe {
+        pass_avx2(images, raw, terms, threshold, out)
     },
     encode: |vector, scale, inverse, codes| unsafe { encode_avx2(vector, scale, inverse, codes) },
 };
@@ -60,8 +60,8 @@ const AVX512: Kernels = Kernels {
         scan_nibbles_avx512(codes, stride, planes, bias, out);
     },
     dot: |query, row| unsafe { dot_avx512(query, row) },
-    uppers: |raw, scales, residuals, terms, out| unsafe {
-        uppers_avx512(raw, scales, residuals, terms, out);
+    pass: |images, raw, terms, threshold, out| unsafe {
+        pass_avx512(images, raw, terms, threshold, out)
     },
     encode: |vector, scale, inverse, codes| unsafe { encode_avx512(vector, scale, inverse, codes) },
 };
@@ -77,13 +77,66 @@ fn dot_avx512(query: &[f32], row: &[u8]) -> f32 {
 }
 
 #[target_feature(enable = "avx2")]
-fn uppers_avx2(raw: &[i32], scales: &[f32], rest: &[f32], terms: [f32; 3], out: &mut [f32]) {
-    uppers_plain(raw, scales, rest, terms, out);
+fn pass_avx2(
+    images: [&[f32]; 2],
+    raw: &[i32],
+    terms: [f32; 3],
+    threshold: f32,
+    out: (&mut [u32], &mut [f32]),
+) -> usize {
+    pass_plain(images, raw, terms, threshold, out)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
-fn uppers_avx512(raw: &[i32], scales: &[f32], rest: &[f32], terms: [f32; 3], out: &mut [f32]) {
-    uppers_plain(raw, scales, rest, terms, out);
+fn pass_avx512(
+    [scales, residuals]: [&[f32]; 2],
+    raw: &[i32],
+    terms: [f32; 3],
+    threshold: f32,
+    (places, uppers): (&mut [u32], &mut [f32]),
+) -> usize {
+    let [factor, weight, slack] = terms.map(|term| _mm512_set1_ps(term));
+    let least = _mm512_set1_ps(threshold);
+    let mut here = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    let mut passed = 0;
+    let (groups, rest) = raw.as_chunks::<16>();
+    let scale_groups = scales.as_chunks::<16>().0;
+    let residual_groups = residuals.as_chunks::<16>().0;
+    for ((sums, scales), residuals) in groups.iter().zip(scale_groups).zip(residual_groups) {
+        // SAFETY: each array is 64 readable bytes; the loads need no alignment.
+        let (sums, scales, residuals) = unsafe {
+            (
+                _mm512_loadu_si512(sums.as_ptr().cast()),
+                _mm512_loadu_ps(scales.as_ptr()),
+                _mm512_loadu_ps(residuals.as_ptr()),
+            )
+        };
+        let middle = _mm512_mul_ps(scales, _mm512_mul_ps(factor, _mm512_cvtepi32_ps(sums)));
+        let radius = _mm512_add_ps(_mm512_mul_ps(weight, residuals), slack);
+        let bounds = _mm512_add_ps(middle, radius);
+        let mask = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(bounds, least);
+        if mask != 0
+            && let Some(place) = places[passed..].first_chunk_mut::<16>()
+            && let Some(upper) = uppers[passed..].first_chunk_mut::<16>()
+        {
+            // SAFETY: each array is 64 writable bytes; the stores need no alignment.
+            unsafe {
+                let packed = _mm512_maskz_compress_epi32(mask, here);
+                _mm512_storeu_si512(place.as_mut_ptr().cast(), packed);
+                _mm512_storeu_ps(upper.as_mut_ptr(), _mm512_maskz_compress_ps(mask, bounds));
+            }
+            passed += mask.count_ones() as usize;
+        }
+        here = _mm512_add_epi32(here, _mm512_set1_epi32(16));
+    }
+    let done = raw.len() - rest.len();
+    let images = [scales, residuals].map(|image| image.get(done..).unwrap_or(&[]));
+    let out = (&mut places[passed..], &mut uppers[passed..]);
+    let more = pass_plain(images, rest, terms, threshold, out);
+    for place in &mut places[passed..passed + more] {
+        *place += done as u32;
+    }
+    passed + more
 }
 
 #[target_feature(enable = "avx2")]
@@ -179,28 +232,97 @@ fn fine_avx512(rows: [&[u8]; 4], planes: &Planes) -> [i32; 4] {
     sum4_512(lows)
 }
 
+/// Query chunks that a row of 4-bit codes meets: for the low and for the high halves.
+type Pair = [[i8; CHUNK]; 2];
+
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2")]
-fn nibbles_avx512(rows: [&[u8]; 4], planes: &Planes) -> [i32; 4] {
-    let (a, b, c, d) = chunks4(rows);
-    let pairs = planes.coarse.as_chunks::<CHUNK>().0.as_chunks::<2>().0;
+fn nibbles_avx512(row: &[u8], pairs: &[Pair]) -> __m512i {
     let mask = _mm512_set1_epi8(15);
-    let mut sums = [_mm512_setzero_si512(); 4];
-    let mut more = [_mm512_setzero_si512(); 4];
-    for ((((a, b), c), d), [first, second]) in a.iter().zip(b).zip(c).zip(d).zip(pairs) {
-        let (first, second) = (load512(first), load512(second));
-        let codes = [load512(a), load512(b), load512(c), load512(d)];
-        for lane in 0..4 {
-            let low = _mm512_and_si512(codes[lane], mask);
-            let high = _mm512_and_si512(_mm512_srli_epi16::<4>(codes[lane]), mask);
-            sums[lane] = _mm512_dpbusd_epi32(sums[lane], low, first);
-            more[lane] = _mm512_dpbusd_epi32(more[lane], high, second);
+    let mut sum = _mm512_setzero_si512();
+    let mut more = _mm512_setzero_si512();
+    for (codes, [first, second]) in row.as_chunks().0.iter().zip(pairs) {
+        let codes = load512::<u8>(codes);
+        let low = _mm512_and_si512(codes, mask);
+        let high = _mm512_and_si512(_mm512_srli_epi16::<4>(codes), mask);
+        sum = _mm512_dpbusd_epi32(sum, low, load512(first));
+        more = _mm512_dpbusd_epi32(more, high, load512(second));
+    }
+    _mm512_add_epi32(sum, more)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2")]
+fn codes_avx512(row: &[u8], query: &[[i8; CHUNK]]) -> __m512i {
+    let mut sum = _mm512_setzero_si512();
+    let mut more = _mm512_setzero_si512();
+    let (pairs, rest) = row.as_chunks::<CHUNK>().0.as_chunks::<2>();
+    let (query_pairs, query_rest) = query.as_chunks::<2>();
+    for ([a, b], [p, q]) in pairs.iter().zip(query_pairs) {
+        sum = _mm512_dpbusd_epi32(sum, load512(a), load512(p));
+        more = _mm512_dpbusd_epi32(more, load512(b), load512(q));
+    }
+    for (a, p) in rest.iter().zip(query_rest) {
+        sum = _mm512_dpbusd_epi32(sum, load512(a), load512(p));
+    }
+    _mm512_add_epi32(sum, more)
+}
+
+/// Sums the lanes of each of sixteen registers.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn sum16(sums: &[__m512i; 16]) -> __m512i {
+    // Each step halves what is left of a row's lanes and doubles the rows of a register.
+    let mut twos = [_mm512_setzero_si512(); 8];
+    for (two, [a, b]) in twos.iter_mut().zip(sums.as_chunks::<2>().0) {
+        *two = _mm512_add_epi32(_mm512_unpacklo_epi32(*a, *b), _mm512_unpackhi_epi32(*a, *b));
+    }
+    let mut fours = [_mm512_setzero_si512(); 4];
+    for (four, [a, b]) in fours.iter_mut().zip(twos.as_chunks::<2>().0) {
+        *four = _mm512_add_epi32(_mm512_unpacklo_epi64(*a, *b), _mm512_unpackhi_epi64(*a, *b));
+    }
+    let [a, b, c, d] = fours;
+    let eights = [(a, b), (c, d)].map(|(a, b)| {
+        _mm512_add_epi32(
+            _mm512_shuffle_i32x4::<0b10_00_10_00>(a, b),
+            _mm512_shuffle_i32x4::<0b11_01_11_01>(a, b),
+        )
+    });
+    _mm512_add_epi32(
+        _mm512_shuffle_i32x4::<0b10_00_10_00>(eights[0], eights[1]),
+        _mm512_shuffle_i32x4::<0b11_01_11_01>(eights[0], eights[1]),
+    )
+}
+
+/// Computes one sum a row, in the order of the memory, and adds up the lanes of sixteen at once.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2")]
+fn scan16(
+    codes: &[u8],
+    stride: usize,
+    bias: i32,
+    out: &mut [i32],
+    kernel: impl Fn(&[u8]) -> __m512i,
+) {
+    if stride == 0 {
+        return;
+    }
+    let biases = _mm512_set1_epi32(bias);
+    let (places, rest) = out.as_chunks_mut::<16>();
+    for (rows, place) in codes.chunks_exact(16 * stride).zip(&mut *places) {
+        let mut sums = [_mm512_setzero_si512(); 16];
+        for (sum, row) in sums.iter_mut().zip(rows.chunks_exact(stride)) {
+            prefetch(row, AHEAD);
+            *sum = kernel(row);
         }
+        let sums = _mm512_sub_epi32(sum16(&sums), biases);
+        // SAFETY: the array is 64 writable bytes; the store needs no alignment.
+        unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), sums) };
     }
-    for lane in 0..4 {
-        sums[lane] = _mm512_add_epi32(sums[lane], more[lane]);
+    let done = 16 * places.len();
+    for (row, sum) in codes.chunks_exact(stride).skip(done).zip(rest) {
+        *sum = _mm512_reduce_add_epi32(kernel(row)).wrapping_sub(bias);
     }
-    sum4_512(sums)
 }
 
 #[target_feature(enable = "avxvnni,avx2")]
@@ -279,29 +401,6 @@ fn nibbles_avx2(rows: [&[u8]; 4], planes: &Planes) -> [i32; 4] {
 }
 
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2")]
-fn codes_avx512([a, b, c, d]: [&[u8]; 4], planes: &Planes) -> [i32; 4] {
-    let rows = chunks4([a, b, c, d]);
-    let coarse = planes.coarse.as_chunks::<CHUNK>().0;
-    let mut sums = [_mm512_setzero_si512(); 4];
-    for ((((a, b), c), d), q) in rows
-        .0
-        .iter()
-        .zip(rows.1)
-        .zip(rows.2)
-        .zip(rows.3)
-        .zip(coarse)
-    {
-        let q = load512(q);
-        sums[0] = _mm512_dpbusd_epi32(sums[0], load512(a), q);
-        sums[1] = _mm512_dpbusd_epi32(sums[1], load512(b), q);
-        sums[2] = _mm512_dpbusd_epi32(sums[2], load512(c), q);
-        sums[3] = _mm512_dpbusd_epi32(sums[3], load512(d), q);
-    }
-    sum4_512(sums)
-}
-
-#[inline]
 #[target_feature(enable = "avxvnni,avx2")]
 fn codes_avx_vnni(rows: [&[u8]; 4], planes: &Planes) -> [i32; 4] {
     let (a, b, c, d) = chunks4(rows);
@@ -343,14 +442,25 @@ fn chunks4<const N: usize>([a, b, c, d]: [&[u8]; 4]) -> Chunks<'_, N> {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2")]
 fn scan_codes_avx512(codes: &[u8], stride: usize, planes: &Planes, bias: i32, out: &mut [i32]) {
-    scan(codes, stride, bias, out, |rows| codes_avx512(rows, planes));
+    let query = planes.coarse.as_chunks().0;
+    // A length known to the compiler keeps the query in registers.
+    match query.first_chunk::<6>() {
+        Some(six) if stride == 6 * CHUNK => {
+            scan16(codes, stride, bias, out, |row| codes_avx512(row, six));
+        }
+        _ => scan16(codes, stride, bias, out, |row| codes_avx512(row, query)),
+    }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2")]
 fn scan_nibbles_avx512(codes: &[u8], stride: usize, planes: &Planes, bias: i32, out: &mut [i32]) {
-    scan(codes, stride, bias, out, |rows| {
-        nibbles_avx512(rows, planes)
-    });
+    let pairs = planes.coarse.as_chunks().0.as_chunks().0;
+    match pairs.first_chunk::<3>() {
+        Some(three) if stride == 3 * CHUNK => {
+            scan16(codes, stride, bias, out, |row| nibbles_avx512(row, three));
+        }
+        _ => scan16(codes, stride, bias, out, |row| nibbles_avx512(row, pairs)),
+    }
 }
 
 #[target_feature(enable = "avxvnni,avx2")]
