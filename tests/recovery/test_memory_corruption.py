@@ -145,6 +145,14 @@ def becomes_a_folder(path, _rng, _older):
 DAMAGES = (flip, zero, truncate, empty, delete, swap_older, garbage)
 
 
+def named(folder):
+    """Return what the published generation is made of; files of the former one are spare."""
+    manifest = json.loads((folder / "index" / "MANIFEST.json").read_text())["manifest"]
+    members = manifest["members"]
+    names = {member["segment"]["name"] for member in members} | {"MANIFEST.json"}
+    return names | {member["dead"]["name"] for member in members if member["dead"]}
+
+
 def damaged(template, target, number, rng):
     """Copy the template and damage one file, or all of the index; return what was done."""
     folder, older, _ = template
@@ -161,7 +169,8 @@ def damaged(template, target, number, rng):
         (target / "index").write_bytes(b"not a folder")
         return "index", "a file", False
     files = derived_files(target)
-    vital = [name for name in files if Path(name).name not in WITHOUT_CONTENT]
+    parts = named(target)
+    vital = [name for name in files if len(Path(name).parts) > 1 and Path(name).parts[1] in parts]
     while True:
         names = ["index/MANIFEST.json", "counter", *files] if number % 5 == 3 else vital
         name = rng.choice(names)
@@ -169,7 +178,7 @@ def damaged(template, target, number, rng):
         if number % 25 == 4:
             name, damage = rng.choice(vital), becomes_a_folder
         if damage(target / name, rng, older):
-            must_notice = Path(name).name not in WITHOUT_CONTENT and not (
+            must_notice = name in vital and not (
                 # Without a manifest there is no index; one of before is caught up from the rows.
                 name.endswith("MANIFEST.json") and damage in (delete, swap_older)
             )
