@@ -137,7 +137,11 @@ class MemoryMachine(RuleBasedStateMachine):
         assert np.allclose(ranked, sorted(cosines.values(), reverse=True), atol=1e-6)
         assert sorted(hit[4] for hit in hits) == list(range(1, len(hits) + 1))
 
-    @rule(scope=st.sampled_from(SCOPES), words=st.lists(st.sampled_from(WORDS), max_size=3), seed=SEEDS)
+    @rule(
+        scope=st.sampled_from(SCOPES),
+        words=st.lists(st.sampled_from(WORDS), max_size=3),
+        seed=SEEDS,
+    )
     def all_handles_rank_the_same(self, scope, words, seed):
         """However each of them has split the rows between segments and tail."""
         query = " ".join(words)
@@ -215,7 +219,9 @@ def play(folder, history, folds, *, reopen):
     return handle
 
 
-@given(history=HISTORY, seed=st.integers(0, 2**32), words=st.lists(st.sampled_from(WORDS), max_size=4))
+@given(
+    history=HISTORY, seed=st.integers(0, 2**32), words=st.lists(st.sampled_from(WORDS), max_size=4)
+)
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_split_between_tail_and_segments_ranks_the_same(history, seed, words):
     rng = random.Random(seed)
@@ -235,7 +241,9 @@ def test_any_split_between_tail_and_segments_ranks_the_same(history, seed, words
             ])  # fmt: skip
             if number == 1:
                 handle.rebuild()
-                again = [handle.recall("", query, at, k=k) for at in (1, seed % 40) for k in (3, 100)]
+                again = [
+                    handle.recall("", query, at, k=k) for at in (1, seed % 40) for k in (3, 100)
+                ]
                 assert again == answers[-1]
             handle.close()
         assert answers[0] == answers[1] == answers[2]

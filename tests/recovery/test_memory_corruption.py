@@ -104,13 +104,13 @@ def truncate(path, rng, _):
     return size > 0
 
 
-def empty(path, _rng, _older):
+def empty(path, *_):
     size = path.stat().st_size
     os.truncate(path, 0)
     return size > 0
 
 
-def delete(path, _rng, _older):
+def delete(path, *_):
     path.unlink()
     return True
 
@@ -136,7 +136,7 @@ def garbage(path, rng, _):
     return True
 
 
-def becomes_a_folder(path, _rng, _older):
+def becomes_a_folder(path, *_):
     path.unlink()
     path.mkdir()
     return path.name not in WITHOUT_CONTENT
@@ -172,8 +172,8 @@ def damaged(template, target, number, rng):
     parts = named(target)
     vital = [name for name in files if len(Path(name).parts) > 1 and Path(name).parts[1] in parts]
     while True:
-        names = ["index/MANIFEST.json", "counter", *files] if number % 5 == 3 else vital
-        name = rng.choice(names)
+        any_file = ["index/MANIFEST.json", "counter", *files]
+        name = rng.choice(any_file if number % 5 == 3 else vital)
         damage = rng.choice(DAMAGES)
         if number % 25 == 4:
             name, damage = rng.choice(vital), becomes_a_folder
