@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -243,6 +243,19 @@ class SearchIndex:
         self.last_fold_error = None
         self._next_forced_fold = TAIL_LIMIT
         return is_published
+
+    def check_files(self) -> None:
+        """Read the published generation again, another process's too, and compare all of it.
+
+        Raises:
+            IndexCorruptError: A file is missing, damaged or foreign.
+        """
+        with ExitStack() as stack:
+            # In a folder that can't be written nobody publishes.
+            with suppress(OSError):
+                stack.enter_context(self._publishing(wait=True))
+            self._native.reload()
+            self._native.verify()
 
     def fold_when_due(self, *, woken: bool) -> bool:
         """Do the background thread's work of one turn; False when there will be none any more."""

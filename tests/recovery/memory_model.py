@@ -79,7 +79,7 @@ class Expected:
                 id for id, (text, _) in self.current.items()
                 if listed.get(id) != text and id not in self.unsure
             ]  # fmt: skip
-            wrong += [f"{id} came back" for id in self.gone & set(listed)]
+            wrong += [f"{id} came back" for id in self.gone & set(listed) if not may_lose]
             wrong += [
                 f"{id} is current again" for id in (self.past & set(listed)) - self.unsure
                 if not may_lose

@@ -3,8 +3,8 @@
 Usage: memory_worker.py FOLDER DURABILITY SEED COUNT THREADS SECONDS
 
 Each thread works in a scope of its own. One JSON line goes out before a step that can take
-something away (``begin``) and one after each step that returned (``ack``), each in one system
-call, so that lines of several threads never mix.
+something away (``begin``) and one after each step that returned (``ack``). They are written one at a
+time, because a pipe takes a long line in pieces.
 """
 
 import json
@@ -21,6 +21,7 @@ from agentmem import GivenEmbeddings, Memory
 
 NDIM = 16
 SPACE = GivenEmbeddings(id="recovery", ndim=NDIM)
+OUTPUT = threading.Lock()
 
 
 def vector(seed):
@@ -38,7 +39,9 @@ class Worker:
 
     def say(self, what, **fields):
         line = json.dumps({"thread": self.name, "what": what, **fields}) + "\n"
-        os.write(1, line.encode())
+        with OUTPUT:
+            sys.stdout.write(line)
+            sys.stdout.flush()
 
     def fresh(self):
         self.made += 1

@@ -104,13 +104,13 @@ def truncate(path, rng, _):
     return size > 0
 
 
-def empty(path, _rng, _older):
+def empty(path, *_):
     size = path.stat().st_size
     os.truncate(path, 0)
     return size > 0
 
 
-def delete(path, _rng, _older):
+def delete(path, *_):
     path.unlink()
     return True
 
@@ -136,13 +136,21 @@ def garbage(path, rng, _):
     return True
 
 
-def becomes_a_folder(path, _rng, _older):
+def becomes_a_folder(path, *_):
     path.unlink()
     path.mkdir()
     return path.name not in WITHOUT_CONTENT
 
 
 DAMAGES = (flip, zero, truncate, empty, delete, swap_older, garbage)
+
+
+def named(folder):
+    """Return what the published generation is made of; files of the former one are spare."""
+    manifest = json.loads((folder / "index" / "MANIFEST.json").read_text())["manifest"]
+    members = manifest["members"]
+    names = {member["segment"]["name"] for member in members} | {"MANIFEST.json"}
+    return names | {member["dead"]["name"] for member in members if member["dead"]}
 
 
 def damaged(template, target, number, rng):
@@ -161,15 +169,16 @@ def damaged(template, target, number, rng):
         (target / "index").write_bytes(b"not a folder")
         return "index", "a file", False
     files = derived_files(target)
-    vital = [name for name in files if Path(name).name not in WITHOUT_CONTENT]
+    parts = named(target)
+    vital = [name for name in files if len(Path(name).parts) > 1 and Path(name).parts[1] in parts]
     while True:
-        names = ["index/MANIFEST.json", "counter", *files] if number % 5 == 3 else vital
-        name = rng.choice(names)
+        any_file = ["index/MANIFEST.json", "counter", *files]
+        name = rng.choice(any_file if number % 5 == 3 else vital)
         damage = rng.choice(DAMAGES)
         if number % 25 == 4:
             name, damage = rng.choice(vital), becomes_a_folder
         if damage(target / name, rng, older):
-            must_notice = Path(name).name not in WITHOUT_CONTENT and not (
+            must_notice = name in vital and not (
                 # Without a manifest there is no index; one of before is caught up from the rows.
                 name.endswith("MANIFEST.json") and damage in (delete, swap_older)
             )

@@ -139,7 +139,7 @@ def verify(opened: Opened) -> Verification:
     if ghosts:
         problems.append(f"{ghosts} embeddings belong to no row")
     try:
-        opened.index.native.verify()
+        opened.index.check_files()
     except IndexCorruptError as error:
         problems.append(str(error))
     indexed = set(opened.index.native.keys().tolist())
