@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from agentmem.errors import EmbedderMismatchError
 from agentmem.index import SearchIndex
@@ -20,7 +21,10 @@ Progress = Callable[[int, int], None]
 
 
 class Opened:
-    """Store, index, embedder and clock of one folder."""
+    """Store, index, embedder and clock of one folder.
+
+    ``cache`` holds what verbs keep ready between calls, by kind and row, under ``cache_lock``.
+    """
 
     def __init__(
         self,
@@ -40,6 +44,8 @@ class Opened:
         self.redact = redact
         self.ann = ann
         self.path = path
+        self.cache: dict[tuple[str, int], Any] = {}
+        self.cache_lock = threading.RLock()
         self.database = Database(path, durability=durability)
         try:
             self._agree_on_embedder()

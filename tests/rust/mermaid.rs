@@ -94,7 +94,7 @@ proptest! {
 
     #[test]
     fn every_level_and_view_reads_back(calls in calls()) {
-        let log = log_of(&calls);
+        let mut log = log_of(&calls);
         for level in Level::ALL {
             let (text, steps) = text_of(&log, level);
             let document = parse(&text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
