@@ -331,7 +331,11 @@ impl Log {
         for digest in self.digests.get(told.words.len()..).unwrap_or_default() {
             // Where short calls have taken more than their share, the next ones say less.
             let is_over = told.bytes < 0.0 || told.tokens < 0.0;
-            let level = if is_over { Level::Brief } else { Level::Standard };
+            let level = if is_over {
+                Level::Brief
+            } else {
+                Level::Standard
+            };
             let (arguments, mut result) = digest.words(level, root);
             told.bytes += digest.raw_bytes as f64 * CARRY_SHARE;
             told.tokens += digest.raw_tokens as f64 * CARRY_SHARE;
@@ -339,8 +343,7 @@ impl Log {
                 (LINE_BYTES + digest.tool.as_bytes().len() + arguments.len() + result.len()) as f64;
             told.tokens -= (11 + estimate_tokens(&arguments) + estimate_tokens(&result)) as f64;
             let (bytes, tokens) = (told.bytes, told.tokens);
-            let (added, cost) =
-                carry_over(digest, &result, root, &mut told.carried, bytes, tokens);
+            let (added, cost) = carry_over(digest, &result, root, &mut told.carried, bytes, tokens);
             if !added.is_empty() {
                 told.bytes -= (added.len() + 1) as f64;
                 told.tokens -= cost as f64;

@@ -27,7 +27,8 @@ class Alignment:
 
     A log is given again and again as it grows: whole, as a window that ends with the newest, or as
     the newest alone. So the given records are laid against the stored ones at the place where
-    they agree longest, up to the session's end or their own; what comes behind is new. Where they
+    they agree longest, up to the session's end or their own, the earliest of several such places;
+    what comes behind is new. Where they
     agree nowhere, or part ways in the middle, the n-th record of a digest in the call is the n-th
     of that digest in the session. A record with the host's own id is known wherever it stands.
     """
@@ -74,7 +75,7 @@ class Alignment:
             first = records[0].digest
             for start in sessions.starts(connection, session_id, first, _STARTS):
                 run, is_whole = self._compare(connection, session_id, start, records)
-                if is_whole and len(run) > len(best):
+                if is_whole and len(run) >= len(best):
                     best = run
             if not best:
                 return []
