@@ -62,7 +62,9 @@ def openai_logs():
     """Return the message lists of the real OpenAI logs; empty where the data is absent."""
     found = []
     for path in sorted((data_folder() / "toollogs" / "openai").glob("*.jsonl.gz")):
-        found += [json.loads(line)["messages"] for line in gzip.open(path)]
+        found += [
+            json.loads(line)["messages"] for line in gzip.decompress(path.read_bytes()).splitlines()
+        ]
     return found
 
 
@@ -72,7 +74,7 @@ def anthropic_logs():
     for path in sorted((data_folder() / "toollogs" / "claude-code").glob("*.jsonl.gz")):
         messages = []
         last = None
-        for line in gzip.open(path):
+        for line in gzip.decompress(path.read_bytes()).splitlines():
             record = json.loads(line)
             message = record.get("message")
             if record.get("type") not in ("user", "assistant") or record.get("isMeta"):

@@ -207,21 +207,18 @@ class Memory:
     def capture(self, messages: Any, *, session: str, format: str = "auto") -> Captured:
         """Write a host's log (L0), verbatim; what the session has already is left alone.
 
-        Give the log whole each time, a window that ends with the newest messages, or only the
-        newest: what is new is found. A message without an id or a time of its own that says the
-        same as an earlier one, given alone, is taken for that one.
-
-        Every message, tool call and tool result becomes a turn of its own, with the trust of who
-        spoke, and the host's record is kept byte for byte. Writes are atomic pieces of at most
-        2,000 turns; what was acknowledged is on disk. A log larger than memory is read in pieces.
+        Give the log whole each time, a window that ends with the newest messages, or the newest
+        alone: what is new is found. A single message without an id or a time of its own that says
+        the same as an earlier one is taken for that one. Each part is a turn with the trust of who
+        spoke; the host's record is kept too. Writes are atomic pieces of at most 2,000 turns.
 
         Args:
             messages: What ``tool_calls`` reads: a list, JSON or JSONL, an open file, a path.
             session: The run that it belongs to, in this scope.
-            format: ``"auto"``, or the host's format.
+            format: As for ``tool_calls``.
 
         Raises:
-            InvalidInputError: The session or the format is none, or it can't be read.
+            InvalidInputError: The session or the format is none.
             ToolLogError: Nothing in the log can be read.
         """
         from agentmem.tiers.capture import capture
@@ -379,10 +376,7 @@ class Memory:
             return trace(connection, self._scope, tier, number)
 
     def canvas(self, session: str) -> Canvas:
-        """Return the diagram of a session's tool calls.
-
-        Cost: one more call on a session of 500 takes what its text takes; the results of the
-        others are not read again (benches/bench_capture.py).
+        """Return the diagram of a session's tool calls; those drawn before are not read again.
 
         Raises:
             NotFoundError: No such session was captured in this scope.
@@ -406,12 +400,10 @@ class Memory:
         Args:
             ref: ``"c31"`` or ``"c7_3"``, a call of the session; or ``"L0:12"``, any turn.
             session: The call's session; needed where several were captured.
-            part: The call's ``"result"`` (``""`` while none came), its ``"arguments"``, or the
-                host's whole ``"record"`` that the result stood in. Of a turn, ``"record"`` or its
-                text.
+            part: ``"result"`` (``""`` while none came), ``"arguments"``, or the host's ``"record"``.
             lines: ``"10-20"``, ``"10-"``, ``"-20"``, ``10`` or ``(10, 20)``: 1-based, inclusive.
             grep: Only lines that hold this text, each behind its number and a colon; no pattern.
-            max_tokens: Cut behind the last line that fits; a last line says how much is left out.
+            max_tokens: Cut behind the last line that fits, and say how much is left out.
 
         Raises:
             InvalidInputError: The ref is none, or several sessions have it and none is named.
@@ -419,10 +411,8 @@ class Memory:
         """
         from agentmem.tiers.canvas import expand
 
-        return expand(
-            self._shared, self._scope, ref, session=session, part=part, lines=lines, grep=grep,
-            max_tokens=max_tokens,
-        )  # fmt: skip
+        cuts: Any = {"lines": lines, "grep": grep, "max_tokens": max_tokens}
+        return expand(self._shared, self._scope, ref, session=session, part=part, **cuts)
 
     def compact(
         self,
@@ -435,17 +425,16 @@ class Memory:
     ) -> Compacted:
         """Return the host's message list with old tool results replaced by refs and the canvas.
 
-        The list is captured first, so ``expand`` gives every result back. The last two turns, all
-        that users said and every call stay as they are; calls keep their results, which become one
-        line each, and the last of these carries the canvas. Between two steps the list only grows
-        at its end; a step changes it from the last canvas on. A list that was compacted before may
-        be given again, with what came since.
+        The list is captured first, so ``expand`` gives every result back. What users said, the
+        calls and the last two turns stay; old results become one line each, the last one with the
+        canvas. Between two steps the list only grows at its end; a step changes it from the last
+        canvas on. What came back may be given again, with the messages that came since.
 
         Args:
             messages: OpenAI chat messages, OpenAI Responses items or Anthropic messages.
             budget_tokens: Tokens that the list may have; as much is replaced as it takes.
-            session: As in ``capture``.
-            format: As in ``capture``.
+            session: As in ``capture``, and ``format`` too.
+            format: As for ``tool_calls``.
             count_tokens: Counts the tokens of a message's JSON; None for the built-in estimate.
 
         Raises:
@@ -453,10 +442,10 @@ class Memory:
         """
         from agentmem.tiers.compact import compact
 
+        asked: Any = {"budget_tokens": budget_tokens, "count_tokens": count_tokens}
         return compact(
-            self._shared, self._scope, messages, budget_tokens=budget_tokens, session=session,
-            format_=format, count_tokens=count_tokens,
-        )  # fmt: skip
+            self._shared, self._scope, messages, session=session, format_=format, **asked
+        )
 
     # Operations
 

@@ -231,9 +231,10 @@ class TestPairing:
 class TestRealLogs:
     @pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
     def test_every_call_comes_back_and_the_canvas_is_the_logs(self, tmp_path, path):
-        with warnings.catch_warnings(), Memory(
-            tmp_path / "memory", embedder=SPACE, redact=False
-        ) as memory:
+        with (
+            warnings.catch_warnings(),
+            Memory(tmp_path / "memory", embedder=SPACE, redact=False) as memory,
+        ):
             warnings.simplefilter("ignore")
             calls = tool_calls(path)
             captured = memory.capture(path, session="s")
@@ -252,7 +253,11 @@ class TestRealLogs:
         with Memory(memory.path.parent / "all", embedder=SPACE, redact=False) as other:
             ids = other.capture(path, session="s").ids
             kept = {other.expand(one, part="record") for one in ids}
-        lines = {line.decode() for line in gzip.open(path).read().split(b"\n") if line.strip()}
+        lines = {
+            line.decode()
+            for line in gzip.decompress(path.read_bytes()).split(b"\n")
+            if line.strip()
+        }
         assert kept == lines
 
 

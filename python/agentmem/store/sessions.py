@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentmem.store.scopes import subtree_clause
 
@@ -83,7 +83,7 @@ def obtain(connection: apsw.Connection, scope_id: int, name: str) -> SessionRow:
     row = connection.execute(statement, (scope_id, name)).fetchone()
     if row is None:
         connection.execute("INSERT INTO sessions (scope_id, name) VALUES (?,?)", (scope_id, name))
-        row = connection.execute(statement, (scope_id, name)).fetchone()
+        (row,) = connection.execute(statement, (scope_id, name)).fetchall()
     return SessionRow._make(row)
 
 
@@ -98,14 +98,15 @@ def update(connection: apsw.Connection, row: SessionRow) -> None:
 
 def starts(connection: apsw.Connection, session_id: int, digest: int, limit: int) -> list[int]:
     """Return the ids of the first and the latest records of a digest, at most ``limit`` + 1."""
-    found = connection.execute(
+    latest: list[Any] = connection.execute(
         "SELECT id FROM records WHERE session_id = ?1 AND digest = ?2 ORDER BY id DESC LIMIT ?3",
         (session_id, digest, limit),
     ).fetchall()
-    first = connection.execute(
-        "SELECT min(id) FROM records WHERE session_id = ? AND digest = ?", (session_id, digest)
-    ).fetchone()
-    return sorted({row[0] for row in (*found, first) if row[0] is not None}, reverse=True)
+    first: list[Any] = connection.execute(
+        "SELECT id FROM records WHERE session_id = ? AND digest = ? ORDER BY id LIMIT 1",
+        (session_id, digest),
+    ).fetchall()
+    return sorted({row[0] for row in (*latest, *first)}, reverse=True)
 
 
 def run_from(

@@ -105,18 +105,14 @@ def insert_many(connection: apsw.Connection, rows: Iterable[CallRow]) -> None:
     )
 
 
-def _select(
-    connection: apsw.Connection, condition: str, bindings: Sequence[Any]
-) -> list[CallRow]:
+def _select(connection: apsw.Connection, condition: str, bindings: Sequence[Any]) -> list[CallRow]:
     cursor = connection.execute(f"SELECT {_COLUMNS} FROM tool_calls WHERE {condition}", bindings)
     return [_row(row) for row in cursor]
 
 
 def waiting(connection: apsw.Connection, session_id: int) -> list[CallRow]:
     """Return the calls of a session without a result, in order."""
-    return _select(
-        connection, "session_id = ? AND is_answered = 0 ORDER BY number", (session_id,)
-    )
+    return _select(connection, "session_id = ? AND is_answered = 0 ORDER BY number", (session_id,))
 
 
 def by_call_id(connection: apsw.Connection, session_id: int, call_id: str) -> CallRow | None:

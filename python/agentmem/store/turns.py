@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentmem.models import Trust, Turn, format_id, from_ms
 from agentmem.store.payloads import (
@@ -33,6 +33,16 @@ __all__ = [
     "to_turn",
     "trusts",
 ]
+
+
+_TOUCH_SESSIONS: Final = (
+    "UPDATE sessions SET revision = revision + 1, rewrites = rewrites + 1 WHERE id IN "
+    "(SELECT session_id FROM records WHERE id IN (SELECT value FROM json_each(?)))"
+)
+_BLANK_CALLS: Final = (
+    "UPDATE tool_calls SET name = '?', is_object = 0 "
+    "WHERE turn_id IN (SELECT value FROM json_each(?))"
+)
 
 
 class TurnRow(NamedTuple):
@@ -140,7 +150,7 @@ def delete(connection: apsw.Connection, ids: Sequence[int]) -> None:
     record keeps its digest, so that a replay of the log does not bring it back.
     """
     wanted = json.dumps(list(ids))
-    rows = connection.execute(
+    rows: list[Any] = connection.execute(
         "SELECT text_id, record_id, payload_id FROM turns "
         "LEFT JOIN records ON records.id = turns.record_id "
         "WHERE turns.id IN (SELECT value FROM json_each(?))",
@@ -148,16 +158,8 @@ def delete(connection: apsw.Connection, ids: Sequence[int]) -> None:
     ).fetchall()
     records = json.dumps(sorted({record for _, record, _ in rows if record is not None}))
     for statement, value in (
-        (
-            "UPDATE sessions SET revision = revision + 1, rewrites = rewrites + 1 WHERE id IN "
-            "(SELECT session_id FROM records WHERE id IN (SELECT value FROM json_each(?)))",
-            records,
-        ),
-        (
-            "UPDATE tool_calls SET name = '?', is_object = 0 WHERE turn_id IN "
-            "(SELECT value FROM json_each(?))",
-            wanted,
-        ),
+        (_TOUCH_SESSIONS, records),
+        (_BLANK_CALLS, wanted),
         (
             "UPDATE records SET payload_id = NULL WHERE id IN (SELECT value FROM json_each(?))",
             records,

@@ -130,9 +130,7 @@ def canvas(opened: Opened, scope: str, session: str) -> Canvas:
             ready = _ready(opened, "canvas", row)
             if ready.canvas is not None and ready.revision == row.revision:
                 return ready.canvas
-            texts = tool_calls.texts(
-                connection, row.id, after=len(ready.calls), until=row.calls
-            )
+            texts = tool_calls.texts(connection, row.id, after=len(ready.calls), until=row.calls)
         rest = _append(ready, texts)
         builder = ready.builder
         if rest:
@@ -143,18 +141,14 @@ def canvas(opened: Opened, scope: str, session: str) -> Canvas:
         return ready.canvas
 
 
-def drawn_until(
-    opened: Opened, session: SessionRow, number: int, level: Level
-) -> str:
+def drawn_until(opened: Opened, session: SessionRow, number: int, level: Level) -> str:
     """Return the diagram of a session's first calls."""
     with opened.cache_lock:
         ready = _ready(opened, "compact", session)
         if len(ready.calls) > number:
             ready = _Ready(session.rewrites)
         with opened.database.read() as connection:
-            texts = tool_calls.texts(
-                connection, session.id, after=len(ready.calls), until=number
-            )
+            texts = tool_calls.texts(connection, session.id, after=len(ready.calls), until=number)
         rest = _append(ready, texts)
         builder = ready.builder
         if rest:
@@ -241,7 +235,5 @@ def _of_call(connection: apsw.Connection, session: SessionRow, ref: str, part: P
         if turn is None:
             raise NotFoundError(f"{ref} of session {session.name!r} was forgotten")
         return _record(connection, turn)
-    (text,) = tool_calls.texts(
-        connection, session.id, after=call.number - 1, until=call.number
-    )
+    (text,) = tool_calls.texts(connection, session.id, after=call.number - 1, until=call.number)
     return text.arguments if part == "arguments" else text.result or ""

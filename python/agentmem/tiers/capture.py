@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import apsw
 
     from agentmem.opened import Opened
-    from agentmem.store.database import Transaction
+    from agentmem.store.writer import Transaction
 
 __all__ = ["capture", "capture_messages", "check_session"]
 
@@ -58,18 +58,14 @@ def check_session(session: str) -> str:
     return session
 
 
-def capture(
-    opened: Opened, scope: str, messages: Any, *, session: str, format_: str
-) -> Captured:
+def capture(opened: Opened, scope: str, messages: Any, *, session: str, format_: str) -> Captured:
     """Write a log; records that the session has already are left alone.
 
     Raises:
         InvalidInputError: The session or the format is none, or the messages can't be read.
         ToolLogError: Nothing in the log can be read.
     """
-    return capture_messages(
-        opened, scope, iter_messages(messages, format=format_), session=session
-    )
+    return capture_messages(opened, scope, iter_messages(messages, format=format_), session=session)
 
 
 def capture_messages(

@@ -154,7 +154,11 @@ def _redacted(parts: list[Part], raw: bytes) -> tuple[list[Part], bytes, Counter
     clean, more = _redacted_json(record)
     if not found:
         found.update(more)
-    return parts, clean.encode("utf-8", "surrogateescape" if clean == record else "surrogatepass"), found
+    return (
+        parts,
+        clean.encode("utf-8", "surrogateescape" if clean == record else "surrogatepass"),
+        found,
+    )
 
 
 def _redacted_json(text: str) -> tuple[str, list[str]]:

@@ -18,6 +18,9 @@ from agentmem.toollog.formats import read_messages
 if TYPE_CHECKING:
     from agentmem.opened import Opened
     from agentmem.protocols import TokenCounter
+    from agentmem.store.sessions import SessionRow
+    from agentmem.store.tool_calls import CallRow
+    from agentmem.toollog.canvas import Level
 
 __all__ = ["compact"]
 
@@ -52,19 +55,26 @@ def compact(
             place = count.get(message.record, 0)
             count[message.record] = place + 1
             places[parse_id(turn)[1]] = (message.record, place)
-    with opened.database.read() as connection:
-        row = the_session(connection, scope, session)
-        calls = tool_calls.by_results(connection, list(places))
+    row: SessionRow | None = None
+    calls: dict[int, CallRow] = {}
+    if places:
+        with opened.database.read() as connection:
+            row = the_session(connection, scope, session)
+            calls = tool_calls.by_results(connection, list(places))
     results = sorted(
         OldResult(*places[turn], call.ref, call.number, call.outcome == "error")
         for turn, call in calls.items()
     )
+
+    def drawn(number: int, *, level: Level) -> str:
+        return "" if row is None else drawn_until(opened, row, number, level)
+
     outcome = compact_list(
         messages,
         results,
         budget_tokens=budget_tokens,
         count_tokens=count_tokens or estimate_tokens,
-        drawn=lambda number, level: drawn_until(opened, row, number, level),
+        drawn=drawn,
     )
     return Compacted(
         outcome.messages,

@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from agentmem.protocols import TokenCounter
 from agentmem.toollog.canvas import LEVELS, Level
@@ -37,8 +38,13 @@ _ROOM: Final = 0.03
 _FRAME: Final = 60
 """Tokens of a canvas beside its lines."""
 
-Drawn = Callable[[int, Level], str]
-"""The diagram of the session's first calls up to a number, at most at a level."""
+
+class Drawn(Protocol):
+    """Draws the diagram of a session's first calls."""
+
+    def __call__(self, number: int, *, level: Level) -> str:
+        """Return the diagram up to a call's number, at most at a level."""
+
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
 
@@ -328,9 +334,7 @@ def compact(
                 continue
             start = LEVELS.index(plan.level) if end == plan.end else 0
             for level in LEVELS[start:]:
-                made, refs = _render(
-                    entries, end, base, lambda number, level=level: drawn(number, level)
-                )
+                made, refs = _render(entries, end, base, partial(drawn, level=level))
                 after = sum(
                     entry.tokens if one is entry.message else count_tokens(_encode(plain(one)))
                     for one, entry in zip(made, entries, strict=True)

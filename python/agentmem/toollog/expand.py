@@ -29,10 +29,7 @@ def _bounds(lines: Lines) -> tuple[int, int | None]:
         match = _RANGE.fullmatch(lines)
         if match is not None and (match[1] or match[3]):
             first = int(match[1]) if match[1] else 1
-            if match[2]:
-                last = int(match[3]) if match[3] else None
-            else:
-                last = first
+            last = (int(match[3]) if match[3] else None) if match[2] else first
     elif isinstance(lines, int) and not isinstance(lines, bool):
         first = last = lines
     elif (
@@ -40,7 +37,7 @@ def _bounds(lines: Lines) -> tuple[int, int | None]:
         and len(lines) == 2  # noqa: PLR2004 - first and last
         and all(isinstance(one, int) and not isinstance(one, bool) for one in lines)
     ):
-        first, last = lines
+        first, last = int(lines[0]), int(lines[1])
     if first is None or first < 1 or (last is not None and last < first):
         raise InvalidInputError(
             f"lines: a range such as '10-20', '10-', '-20', 10 or (10, 20) is needed, 1-based "
