@@ -9,7 +9,7 @@ next step, and the prompt caches of hosts stay warm.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
@@ -257,7 +257,20 @@ class _Walk:
         gained = sum(self.entries[one].gain for one in candidates)
         if plan.end and gained < self.budget * _SMALLEST_STEP:
             return plan
-        return _Plan(end, LEVELS[-1])
+        return _Plan(end, "standard")
+
+    def attempts(self) -> Iterator[_Plan]:
+        """Yield what to try for the whole list: the last step, then less and less."""
+        plan = self.last_step()
+        ends = [plan.end]
+        if self.entries:
+            # Where the estimate was too low, everything that may go has to.
+            ends += [one + 1 for one in self.candidates(len(self.entries) - 1, plan.end)[-1:]]
+        for end in ends:
+            if end > self.base:
+                start = LEVELS.index(plan.level) if end == plan.end else 0
+                for level in LEVELS[start:]:
+                    yield _Plan(end, level)
 
 
 def _sums(values: Iterable[float]) -> list[float]:
@@ -321,29 +334,19 @@ def compact(
     entries = _entries(messages, results, count_tokens)
     before = sum(entry.tokens for entry in entries)
     walk = _Walk(entries, budget_tokens)
-    plan, base = walk.last_step(), walk.base
-    here = [one.ref for entry in entries[:base] if entry.ours for one in entry.results]
+    here = [one.ref for entry in entries[: walk.base] if entry.ours for one in entry.results]
     best: tuple[int, list[Any], list[str]] = (before, list(messages), here)
-    ends = [plan.end]
-    if entries:
-        # Where the estimate was too low, everything that may go has to.
-        ends += [one + 1 for one in walk.candidates(len(entries) - 1, plan.end)[-1:]]
-    if before > budget_tokens or plan.end > base:
-        for end in ends:
-            if end <= base:
-                continue
-            start = LEVELS.index(plan.level) if end == plan.end else 0
-            for level in LEVELS[start:]:
-                made, refs = _render(entries, end, base, partial(drawn, level=level))
-                after = sum(
-                    entry.tokens if one is entry.message else count_tokens(_encode(plain(one)))
-                    for one, entry in zip(made, entries, strict=True)
-                )
-                if after < best[0]:
-                    best = after, made, refs
-                if after <= budget_tokens:
-                    break
-            if best[0] <= budget_tokens:
+    if before > budget_tokens:
+        for end, level in walk.attempts():
+            made, refs = _render(entries, end, walk.base, partial(drawn, level=level))
+            after = sum(
+                entry.tokens if one is entry.message else count_tokens(_encode(plain(one)))
+                for one, entry in zip(made, entries, strict=True)
+            )
+            # Out of reach, the first attempt stands: it says most, and lower levels save little.
+            if after <= budget_tokens or (best[0] == before and after < before):
+                best = after, made, refs
+            if after <= budget_tokens:
                 break
     after, made, refs = best
     return Outcome(made, before, after, tuple(refs), _note(walk, after, len(refs)))
