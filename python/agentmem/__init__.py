@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from agentmem.fusion import fuse
     from agentmem.memory import Memory
     from agentmem.models import (
+        Captured,
+        Compacted,
         Fact,
         Forgotten,
         Hit,
@@ -64,6 +66,8 @@ if TYPE_CHECKING:
         skeleton,
         tool_calls,
     )
+    from agentmem.toollog.formats import iter_tool_calls
+    from agentmem.toollog.models import ToolLogWarning
 
 __version__ = "0.1.0"
 
@@ -82,11 +86,13 @@ _HOMES = {
     "fusion": ("fuse",),
     "memory": ("Memory",),
     "models": (
-        "Fact", "Forgotten", "Hit", "Imported", "Stats", "Trace", "TraceStep", "Trust", "Turn",
+        "Captured", "Compacted", "Fact", "Forgotten", "Hit", "Imported", "Stats", "Trace", "TraceStep", "Trust", "Turn",
         "Verification",
     ),
     "protocols": ("Clock", "Embedder", "GivenEmbeddings", "TokenCounter"),
     "toollog": ("Canvas", "Step", "ToolCall", "compress", "parse", "skeleton", "tool_calls"),
+    "toollog.formats": ("iter_tool_calls",),
+    "toollog.models": ("ToolLogWarning",),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -94,8 +100,10 @@ __all__ = [
     "AgentMemError",
     "AsyncMemory",
     "Canvas",
+    "Captured",
     "Clock",
     "ClosedError",
+    "Compacted",
     "ConflictError",
     "CorruptStoreError",
     "DimensionError",
@@ -133,6 +141,7 @@ __all__ = [
     "TokenCounter",
     "ToolCall",
     "ToolLogError",
+    "ToolLogWarning",
     "Trace",
     "TraceStep",
     "Trust",
@@ -141,6 +150,7 @@ __all__ = [
     "__version__",
     "compress",
     "fuse",
+    "iter_tool_calls",
     "parse",
     "prepare_model",
     "skeleton",

@@ -83,6 +83,10 @@ class AsyncMemory:
 
     remember = _awaitable(Memory.remember)
     remember_many = _awaitable(Memory.remember_many)
+    capture = _awaitable(Memory.capture)
+    canvas = _awaitable(Memory.canvas)
+    expand = _awaitable(Memory.expand)
+    compact = _awaitable(Memory.compact)
     recall = _awaitable(Memory.recall)
     recall_many = _awaitable(Memory.recall_many)
     facts = _awaitable(Memory.facts)

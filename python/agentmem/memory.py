@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from agentmem.errors import InvalidInputError
 from agentmem.models import (
+    Captured,
+    Compacted,
     Fact,
     Forgotten,
     Hit,
@@ -22,7 +24,7 @@ from agentmem.models import (
     parse_id,
 )
 from agentmem.opened import Opened, Progress
-from agentmem.protocols import Clock, Embedder, GivenEmbeddings
+from agentmem.protocols import Clock, Embedder, GivenEmbeddings, TokenCounter
 from agentmem.store.scopes import check_scope, join_scope
 from agentmem.tiers import transfer
 from agentmem.tiers.forget import forget
@@ -36,6 +38,8 @@ from agentmem.tiers.vectors import embed_texts
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from agentmem.toollog.canvas import Canvas
 
 __all__ = ["Memory"]
 
@@ -200,6 +204,27 @@ class Memory:
         """
         return remember(self._shared, self._scope, facts, progress=progress)
 
+    def capture(self, messages: Any, *, session: str, format: str = "auto") -> Captured:
+        """Write a host's log (L0), verbatim; what the session has already is left alone.
+
+        Give the log whole each time, a window that ends with the newest messages, or the newest
+        alone: what is new is found. A single message without an id or a time of its own that says
+        the same as an earlier one is taken for that one. Each part is a turn with the trust of who
+        spoke; the host's record is kept too. Writes are atomic pieces of at most 2,000 turns.
+
+        Args:
+            messages: What ``tool_calls`` reads: a list, JSON or JSONL, an open file, a path.
+            session: The run that it belongs to, in this scope.
+            format: As for ``tool_calls``.
+
+        Raises:
+            InvalidInputError: The session or the format is none.
+            ToolLogError: Nothing in the log can be read.
+        """
+        from agentmem.tiers.capture import capture
+
+        return capture(self._shared, self._scope, messages, session=session, format_=format)
+
     def forget(
         self,
         ids: str | Sequence[str] | None = None,
@@ -350,6 +375,78 @@ class Memory:
         tier, number = parse_id(id)
         with self._shared.database.read() as connection:
             return trace(connection, self._scope, tier, number)
+
+    def canvas(self, session: str) -> Canvas:
+        """Return the diagram of a session's tool calls; those drawn before are not read again.
+
+        Raises:
+            NotFoundError: No such session was captured in this scope.
+        """
+        from agentmem.tiers.canvas import canvas
+
+        return canvas(self._shared, self._scope, session)
+
+    def expand(
+        self,
+        ref: str,
+        *,
+        session: str | None = None,
+        part: Literal["result", "arguments", "record"] = "result",
+        lines: str | int | Sequence[int] | None = None,
+        grep: str | None = None,
+        max_tokens: int | None = None,
+    ) -> str:
+        """Return what a ref of a canvas stands for, equal to what the host sent.
+
+        Args:
+            ref: ``"c31"`` or ``"c7_3"``, a call of the session; or ``"L0:12"``, any turn.
+            session: The call's session; needed where several were captured.
+            part: ``"result"`` (``""`` while none came), ``"arguments"``, or the host's ``"record"``.
+            lines: ``"10-20"``, ``"10-"``, ``"-20"``, ``10`` or ``(10, 20)``: 1-based, inclusive.
+            grep: Only lines that hold this text, each behind its number and a colon; no pattern.
+            max_tokens: Cut behind the last line that fits, and say how much is left out.
+
+        Raises:
+            InvalidInputError: The ref is none, or several sessions have it and none is named.
+            NotFoundError: It does not exist in this scope.
+        """
+        from agentmem.tiers.canvas import expand
+
+        cuts: Any = {"lines": lines, "grep": grep, "max_tokens": max_tokens}
+        return expand(self._shared, self._scope, ref, session=session, part=part, **cuts)
+
+    def compact(
+        self,
+        messages: Sequence[Any],
+        *,
+        budget_tokens: int,
+        session: str,
+        format: str = "auto",
+        count_tokens: TokenCounter | None = None,
+    ) -> Compacted:
+        """Return the host's message list with old tool results replaced by refs and the canvas.
+
+        The list is captured first, so ``expand`` gives every result back. What users said, the
+        calls and the last two turns stay; old results become one line each, the last one with the
+        canvas. Between two steps the list only grows at its end; a step changes it from the last
+        canvas on. What came back may be given again, with the messages that came since.
+
+        Args:
+            messages: OpenAI chat messages, OpenAI Responses items or Anthropic messages.
+            budget_tokens: Tokens that the list may have; as much is replaced as it takes.
+            session: As in ``capture``, and ``format`` too.
+            format: As for ``tool_calls``.
+            count_tokens: Counts the tokens of a message's JSON; None for the built-in estimate.
+
+        Raises:
+            InvalidInputError: ``messages`` is no list, or another argument is wrong.
+        """
+        from agentmem.tiers.compact import compact
+
+        asked: Any = {"budget_tokens": budget_tokens, "count_tokens": count_tokens}
+        return compact(
+            self._shared, self._scope, messages, session=session, format_=format, **asked
+        )
 
     # Operations
 

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from agentmem.errors import EmbedderMismatchError
 from agentmem.index import SearchIndex
@@ -24,7 +24,10 @@ Progress = Callable[[int, int], None]
 
 
 class Opened:
-    """Store, index, embedder and clock of one folder."""
+    """Store, index, embedder and clock of one folder.
+
+    ``cache`` holds what verbs keep ready between calls, by kind and row, under ``cache_lock``.
+    """
 
     def __init__(
         self,
@@ -46,6 +49,8 @@ class Opened:
         self.path = path
         self._pid = os.getpid()
         self._close_lock = threading.Lock()
+        self.cache: dict[tuple[str, int], Any] = {}
+        self.cache_lock = threading.RLock()
         self.database = Database(path, durability=durability)
         try:
             self._agree_on_embedder()

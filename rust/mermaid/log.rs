@@ -124,6 +124,31 @@ pub struct Log {
     scratch: carry::Scratch,
     raw_bytes: usize,
     raw_tokens: usize,
+    told: Told,
+}
+
+/// What the standard level says of the first calls: what it says of the next ones depends on it.
+#[derive(Default)]
+struct Told {
+    root: String,
+    words: Vec<(String, String)>,
+    carried: FxHashSet<u64>,
+    /// What the calls so far would allow, less what their lines have taken.
+    bytes: f64,
+    tokens: f64,
+}
+
+impl Told {
+    fn with_root(root: &str) -> Self {
+        let (bytes, tokens) = FIRST_LINES;
+        Self {
+            root: root.to_owned(),
+            words: Vec::new(),
+            carried: FxHashSet::default(),
+            bytes,
+            tokens,
+        }
+    }
 }
 
 /// A log's diagram and its measures.
@@ -215,7 +240,7 @@ impl Log {
     /// The first level, from the one asked for down, that fits the budget and 30 % of the raw log in bytes and tokens;
     /// the last one if none does.
     #[must_use]
-    pub fn canvas(&self, options: Options) -> Canvas {
+    pub fn canvas(&mut self, options: Options) -> Canvas {
         let root = self.root.root();
         let order = layout(&self.parents, &self.batches);
         let mut levels = Level::ALL
@@ -236,8 +261,12 @@ impl Log {
         }
     }
 
-    fn draw(&self, level: Level, root: &str, order: &[(usize, Place)]) -> Canvas {
-        let told = self.tell(level, root);
+    fn draw(&mut self, level: Level, root: &str, order: &[(usize, Place)]) -> Canvas {
+        let told = if level == Level::Standard {
+            self.tell_standard(root)
+        } else {
+            self.tell(level, root)
+        };
         let mut told: Vec<Option<(String, String)>> = told.into_iter().map(Some).collect();
         let mut steps = Vec::with_capacity(order.len());
         for (index, place) in order {
@@ -285,48 +314,63 @@ impl Log {
         }
     }
 
-    /// Arguments and result of each call, in the calls' order.
+    /// Arguments and result of each call at a level without carried identifiers, in the calls' order.
     fn tell(&self, level: Level, root: &str) -> Vec<(String, String)> {
-        let limits = level.limits();
-        let mut carried: FxHashSet<u64> = FxHashSet::default();
-        // What the calls so far would allow, and what their lines have taken.
-        let (mut bytes, mut tokens) = FIRST_LINES;
-        let mut out = Vec::with_capacity(self.digests.len());
-        for digest in &self.digests {
-            // Where short calls have taken more than their share, the next ones say less.
-            let is_over = level == Level::Standard && (bytes < 0.0 || tokens < 0.0);
-            let (most_arguments, most_ok, most_failure) = if is_over {
-                Level::Brief.limits()
-            } else {
-                limits
-            };
-            let arguments = cut(&strip(&digest.arguments, root), most_arguments).into_owned();
-            let most = if digest.outcome == Outcome::Error {
-                most_failure
-            } else {
-                most_ok
-            };
-            let mut result = cut(&strip(&digest.result, root), most).into_owned();
-            if level == Level::Standard {
-                bytes += digest.raw_bytes as f64 * CARRY_SHARE;
-                tokens += digest.raw_tokens as f64 * CARRY_SHARE;
-                bytes -=
-                    (LINE_BYTES + digest.tool.as_bytes().len() + arguments.len() + result.len())
-                        as f64;
-                tokens -= (11 + estimate_tokens(&arguments) + estimate_tokens(&result)) as f64;
-                let (added, cost) = carry_over(digest, &result, root, &mut carried, bytes, tokens);
-                if !added.is_empty() {
-                    bytes -= (added.len() + 1) as f64;
-                    tokens -= cost as f64;
-                    if !result.is_empty() {
-                        result.push_str(" | ");
-                    }
-                    result.push_str(&added);
-                }
-            }
-            out.push((arguments, result));
+        self.digests
+            .iter()
+            .map(|digest| digest.words(level, root))
+            .collect()
+    }
+
+    /// The same at the standard level; calls that were told before with the same root are not told anew.
+    fn tell_standard(&mut self, root: &str) -> Vec<(String, String)> {
+        if self.told.root != root || self.told.words.is_empty() {
+            self.told = Told::with_root(root);
         }
-        out
+        let told = &mut self.told;
+        for digest in self.digests.get(told.words.len()..).unwrap_or_default() {
+            // Where short calls have taken more than their share, the next ones say less.
+            let is_over = told.bytes < 0.0 || told.tokens < 0.0;
+            let level = if is_over {
+                Level::Brief
+            } else {
+                Level::Standard
+            };
+            let (arguments, mut result) = digest.words(level, root);
+            told.bytes += digest.raw_bytes as f64 * CARRY_SHARE;
+            told.tokens += digest.raw_tokens as f64 * CARRY_SHARE;
+            told.bytes -=
+                (LINE_BYTES + digest.tool.as_bytes().len() + arguments.len() + result.len()) as f64;
+            told.tokens -= (11 + estimate_tokens(&arguments) + estimate_tokens(&result)) as f64;
+            let (bytes, tokens) = (told.bytes, told.tokens);
+            let (added, cost) = carry_over(digest, &result, root, &mut told.carried, bytes, tokens);
+            if !added.is_empty() {
+                told.bytes -= (added.len() + 1) as f64;
+                told.tokens -= cost as f64;
+                if !result.is_empty() {
+                    result.push_str(" | ");
+                }
+                result.push_str(&added);
+            }
+            told.words.push((arguments, result));
+        }
+        told.words.clone()
+    }
+}
+
+impl Digest {
+    /// Arguments and result in the words of a level.
+    fn words(&self, level: Level, root: &str) -> (String, String) {
+        let (most_arguments, most_ok, most_failure) = level.limits();
+        let most = if self.outcome == Outcome::Error {
+            most_failure
+        } else {
+            most_ok
+        };
+        (
+            cut(&strip(&self.arguments, root), most_arguments).into_owned(),
+            cut(&strip(&self.result, root), most).into_owned(),
+        )
     }
 }
 

@@ -77,7 +77,7 @@ fn calls() -> impl Strategy<Value = Vec<Owned>> {
     })
 }
 
-fn text_of(log: &Log, level: Level) -> (String, Vec<Step>) {
+fn text_of(log: &mut Log, level: Level) -> (String, Vec<Step>) {
     let canvas = log.canvas(Options {
         level,
         budget_tokens: None,
@@ -94,9 +94,9 @@ proptest! {
 
     #[test]
     fn every_level_and_view_reads_back(calls in calls()) {
-        let log = log_of(&calls);
+        let mut log = log_of(&calls);
         for level in Level::ALL {
-            let (text, steps) = text_of(&log, level);
+            let (text, steps) = text_of(&mut log, level);
             let document = parse(&text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
             prop_assert_eq!(&document.steps, &steps);
             prop_assert_eq!(document.to_text(), text);
@@ -201,7 +201,7 @@ fn a_thousand_levels_of_sub_agents_stay_linear() {
             ..plain("Task", &level.to_string())
         })
         .collect();
-    let (text, steps) = text_of(&log_of(&calls), Level::Standard);
+    let (text, steps) = text_of(&mut log_of(&calls), Level::Standard);
     assert_eq!(
         steps.iter().map(|step| step.place.depth).max(),
         Some(MAX_DEPTH)
@@ -222,7 +222,7 @@ fn lone_surrogates_in_a_name_come_back_byte_for_byte() {
         parent: None,
     };
     log.append(&call).expect("one call");
-    let (text, _) = text_of(&log, Level::Names);
+    let (text, _) = text_of(&mut log, Level::Names);
     assert!(text.contains("a#55357;b"));
     let document = parse(&text).expect("an entity");
     assert_eq!(document.steps[0].tool.as_bytes(), name);
@@ -232,7 +232,7 @@ fn lone_surrogates_in_a_name_come_back_byte_for_byte() {
 #[test]
 fn a_cut_diagram_is_refused_with_its_place() {
     let (text, _) = text_of(
-        &log_of(&[plain("a", "1"), plain("b", "2")]),
+        &mut log_of(&[plain("a", "1"), plain("b", "2")]),
         Level::Standard,
     );
     let cut = &text[..text.find("%% calls").expect("a trailer")];

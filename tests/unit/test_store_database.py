@@ -14,6 +14,7 @@ from agentmem.errors import (
     StoreError,
 )
 from agentmem.store import Change, Database
+from agentmem.store.migrations import MIGRATIONS
 
 
 @pytest.fixture
@@ -171,7 +172,7 @@ def test_sql_refuses_to_do_more_than_read(database, query):
     with pytest.raises(InvalidInputError):
         database.sql(query)
     assert texts(database) == ["kept"]
-    assert database.sql("PRAGMA user_version") == [(1,)]
+    assert database.sql("PRAGMA user_version") == [(MIGRATIONS[-1].number,)]
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,13 @@ __all__ = ["main"]
 VERBS = {
     "init": "Make a memory folder, and the model's fast form.",
     "remember": "Write facts; '-' reads one a line of standard input.",
+    "capture": "Write hosts' logs, verbatim; '-' reads standard input.",
     "recall": "Find what fits a question.",
     "facts": "List the facts.",
     "show": "Print one row of any tier, with its trace.",
+    "compress": "Turn hosts' logs into Mermaid diagrams.",
+    "parse": "Read a diagram back into calls.",
+    "expand": "Print what a ref of a canvas stands for, byte for byte.",
     "forget": "Remove rows everywhere.",
     "stats": "Counts and sizes.",
     "verify": "Check the store and the index.",

@@ -17,6 +17,7 @@ import apsw
 
 from agentmem.errors import SchemaVersionError, StoreError
 from agentmem.store.schema_1 import SCHEMA_1
+from agentmem.store.schema_2 import SCHEMA_2
 
 __all__ = ["MIGRATIONS", "Migration", "copy_into", "migrate", "pending", "schema_version"]
 
@@ -37,7 +38,10 @@ class Migration:
     change: str | Callable[[apsw.Connection], None]
 
 
-MIGRATIONS: tuple[Migration, ...] = (Migration(1, "first schema", SCHEMA_1),)
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(1, "first schema", SCHEMA_1),
+    Migration(2, "captured logs", SCHEMA_2),
+)
 
 _RECORD: Final = """
 CREATE TABLE IF NOT EXISTS migrations (

@@ -4,14 +4,45 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentmem.models import Trust, Turn, format_id, from_ms
+from agentmem.store.payloads import (
+    decode_text,
+    delete_unused,
+    encode_text,
+    is_inline,
+    obtain,
+    pack,
+    unpack,
+)
 
 if TYPE_CHECKING:
     import apsw
 
-__all__ = ["TurnRow", "count", "delete", "existing", "insert_many", "load", "to_turn", "trusts"]
+__all__ = [
+    "TurnRow",
+    "count",
+    "delete",
+    "existing",
+    "insert_any",
+    "insert_captured",
+    "insert_many",
+    "load",
+    "record_bytes",
+    "to_turn",
+    "trusts",
+]
+
+
+_TOUCH_SESSIONS: Final = (
+    "UPDATE sessions SET revision = revision + 1, rewrites = rewrites + 1 WHERE id IN "
+    "(SELECT session_id FROM records WHERE id IN (SELECT value FROM json_each(?)))"
+)
+_BLANK_CALLS: Final = (
+    "UPDATE tool_calls SET name = '?', is_object = 0 "
+    "WHERE turn_id IN (SELECT value FROM json_each(?))"
+)
 
 
 class TurnRow(NamedTuple):
@@ -39,15 +70,56 @@ def insert_many(connection: apsw.Connection, rows: Iterable[Sequence[Any]]) -> N
     )
 
 
+def insert_captured(connection: apsw.Connection, rows: Iterable[Sequence[Any]]) -> None:
+    """Insert rows ``(…, text, client_id, record_id, text_id)``, the head as in ``insert_many``.
+
+    The text is ``""`` where ``text_id`` names the payload that holds it.
+    """
+    connection.executemany(
+        "INSERT INTO turns (id, scope_id, session, position, origin, kind, speaker, trust, "
+        "created_ms, event_ms, text, client_id, record_id, text_id) "
+        "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        rows,
+    )
+
+
+def insert_any(connection: apsw.Connection, row: Sequence[Any]) -> None:
+    """Insert a row of ``insert_many`` whose text may be long, or hold lone surrogates."""
+    text = row[-1]
+    if is_inline(text):
+        insert_captured(connection, [(*row, None, None, None)])
+    else:
+        text_id = obtain(connection, pack(encode_text(text)))
+        insert_captured(connection, [(*row[:-1], "", None, None, text_id)])
+
+
 def load(connection: apsw.Connection, ids: Sequence[int]) -> list[TurnRow]:
     """Return the rows of these ids that exist, in the order of their ids."""
     cursor = connection.execute(
         "SELECT turns.id, scopes.path, session, position, origin, kind, speaker, trust, "
-        "created_ms, event_ms, text FROM turns JOIN scopes ON scopes.id = turns.scope_id "
+        "created_ms, event_ms, text, is_compressed, size, content "
+        "FROM turns JOIN scopes ON scopes.id = turns.scope_id "
+        "LEFT JOIN payloads ON payloads.id = turns.text_id "
         "WHERE turns.id IN (SELECT value FROM json_each(?)) ORDER BY turns.id",
         (json.dumps(list(ids)),),
     )
-    return [TurnRow._make(row) for row in cursor]
+    found = []
+    for *row, is_compressed, size, content in cursor:
+        if content is not None:
+            row[-1] = decode_text(unpack(is_compressed, size, content))
+        found.append(TurnRow._make(row))
+    return found
+
+
+def record_bytes(connection: apsw.Connection, number: int) -> bytes | None:
+    """Return the host's record that a turn is a part of; None if there is none."""
+    row = connection.execute(
+        "SELECT is_compressed, size, content FROM turns "
+        "JOIN records ON records.id = turns.record_id "
+        "JOIN payloads ON payloads.id = records.payload_id WHERE turns.id = ?",
+        (number,),
+    ).fetchone()
+    return None if row is None else unpack(*row)
 
 
 def existing(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, str]:
@@ -72,10 +144,32 @@ def trusts(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, int]:
 
 
 def delete(connection: apsw.Connection, ids: Sequence[int]) -> None:
-    """Delete rows."""
-    connection.execute(
-        "DELETE FROM turns WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)
-    )
+    """Delete rows, with the records and payloads that hold their texts.
+
+    A deleted tool call keeps its number, so that the refs of the others stay true; a deleted
+    record keeps its digest, so that a replay of the log does not bring it back.
+    """
+    wanted = json.dumps(list(ids))
+    rows: list[Any] = connection.execute(
+        "SELECT text_id, record_id, payload_id FROM turns "
+        "LEFT JOIN records ON records.id = turns.record_id "
+        "WHERE turns.id IN (SELECT value FROM json_each(?))",
+        (wanted,),
+    ).fetchall()
+    records = json.dumps(sorted({record for _, record, _ in rows if record is not None}))
+    for statement, value in (
+        (_TOUCH_SESSIONS, records),
+        (_BLANK_CALLS, wanted),
+        (
+            "UPDATE records SET payload_id = NULL WHERE id IN (SELECT value FROM json_each(?))",
+            records,
+        ),
+        ("DELETE FROM turns WHERE id IN (SELECT value FROM json_each(?))", wanted),
+    ):
+        connection.execute(statement, (value,))
+    held = {number for text, _, payload in rows for number in (text, payload) if number is not None}
+    if held:
+        delete_unused(connection, held)
 
 
 def count(connection: apsw.Connection) -> int:

@@ -34,8 +34,9 @@ Progress = Callable[[int, int], None]
 
 def _open(path: Path, mode: str) -> IO[str]:
     if path.suffix == ".gz":
-        return cast("IO[str]", gzip.open(path, mode + "t", encoding="utf-8"))
-    return path.open(mode, encoding="utf-8")
+        text = gzip.open(path, mode + "t", encoding="utf-8", errors="surrogatepass")
+        return cast("IO[str]", text)
+    return path.open(mode, encoding="utf-8", errors="surrogatepass")
 
 
 def _make_private(path: Path) -> None:
@@ -205,10 +206,10 @@ class _Import:
                 here = facts.next_id(connection, "turns")
                 scope_id = obtain(connection, join_scope(self.scope, row.scope))
                 trust = min(row.trust, Trust.IMPORTED)
-                turns.insert_many(
+                turns.insert_any(
                     connection,
-                    [(here, scope_id, row.session, row.position, "imported", row.kind, row.speaker,
-                      trust, row.created_ms, row.event_ms, row.text)],
+                    (here, scope_id, row.session, row.position, "imported", row.kind, row.speaker,
+                      trust, row.created_ms, row.event_ms, row.text),
                 )  # fmt: skip
                 self._learn(transaction, 0, row.id, here)
                 new += 1

@@ -107,6 +107,7 @@ class Message:
         batch: Number of the assistant message; calls made together share it.
         record: 0-based number of the host's record in the log.
         raw: The host's record as JSON bytes; the very bytes where the log was read from JSONL.
+        pairing: What a result shares with its call, where that is not ``call_id``.
     """
 
     role: Role
@@ -122,3 +123,4 @@ class Message:
     batch: int | None = None
     record: int = 0
     raw: bytes = b""
+    pairing: str | None = None

@@ -190,6 +190,7 @@ def _message(part: Part, number: int, raw: bytes, batch: int | None) -> Message:
         batch,
         number,
         raw,
+        None if part.key is None else repr(part.key),
     )
 
 
