@@ -14,7 +14,7 @@ import time
 
 import pytest
 from tests.carry_over import SHORT, identifiers, scalars, whole
-from tests.host_logs import anthropic_logs, openai_logs, openai_pair, long_log, pairs_of, turns_of
+from tests.host_logs import anthropic_logs, long_log, openai_logs, openai_pair, pairs_of, turns_of
 
 from agentmem import GivenEmbeddings, Memory, compress, tool_calls
 from agentmem.toollog import estimate_tokens
@@ -109,7 +109,7 @@ def replay(logs, folder, *, every=1):
                 return cost[key][0]
 
             budget = max(int(sum(map(count, messages)) * SHARE), 1)
-            prefixes = list(turns_of(messages))[:: every]
+            prefixes = list(turns_of(messages))[::every]
             needs = Needs()
             for prefix in prefixes:
                 following = messages[len(prefix) : len(prefix) + 1]
@@ -129,7 +129,9 @@ def replay(logs, folder, *, every=1):
     return sums
 
 
-@pytest.mark.parametrize(("family", "logs"), [("OpenAI", openai_logs), ("Anthropic", anthropic_logs)])
+@pytest.mark.parametrize(
+    ("family", "logs"), [("OpenAI", openai_logs), ("Anthropic", anthropic_logs)]
+)
 def test_replay(tmp_path, family, logs, capsys):
     found = logs()
     if not found:

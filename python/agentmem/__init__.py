@@ -86,8 +86,8 @@ _HOMES = {
     "fusion": ("fuse",),
     "memory": ("Memory",),
     "models": (
-        "Captured", "Compacted", "Fact", "Forgotten", "Hit", "Imported", "Stats", "Trace", "TraceStep", "Trust", "Turn",
-        "Verification",
+        "Captured", "Compacted", "Fact", "Forgotten", "Hit", "Imported", "Stats", "Trace",
+        "TraceStep", "Trust", "Turn", "Verification",
     ),
     "protocols": ("Clock", "Embedder", "GivenEmbeddings", "TokenCounter"),
     "toollog": ("Canvas", "Step", "ToolCall", "compress", "parse", "skeleton", "tool_calls"),

@@ -34,8 +34,9 @@ Progress = Callable[[int, int], None]
 
 def _open(path: Path, mode: str) -> IO[str]:
     if path.suffix == ".gz":
-        text = gzip.open(path, mode + "t", encoding="utf-8", errors="surrogatepass")
-        return cast("IO[str]", text)
+        return cast(
+            "IO[str]", gzip.open(path, mode + "t", encoding="utf-8", errors="surrogatepass")
+        )
     return path.open(mode, encoding="utf-8", errors="surrogatepass")
 
 
