@@ -214,8 +214,10 @@ class StoreIndex:
     ) -> list[list[_Hit]]:
         """Return the hits of each text with its vector, float32, shape (n, ndim)."""
 
-    def fold(self, *, minimum: int = 1) -> bool:
+    def fold(self, *, minimum: int = 1, settle: bool = False) -> bool:
         """Make a segment of the tail where minimum changes wait, publish, merge what is due.
+
+        With settle few segments are left, as is right when nothing else goes on.
 
         Returns:
             Whether a generation was published.

@@ -31,7 +31,6 @@ __all__ = ["SearchIndex"]
 
 # A fold costs tens of milliseconds beside the writers; a tail of this size costs a search little.
 FOLD_AT = 1_000
-# At close and when idle a small tail is left to be replayed: that is cheaper than one more segment.
 FOLD_AT_REST = 200
 IDLE_S = 2.0
 CATCH_UP_BATCH = 2_000
@@ -70,6 +69,8 @@ class SearchIndex:
         self._closed = False
         # A tail that could not be folded is tried again when it has grown to this size.
         self._next_forced_fold = TAIL_LIMIT
+        # What was applied when the index was last left at rest.
+        self._rested_at = -1
         self.rebuilds = 0
         self.last_fold_error: Exception | None = None
         self._make_folder()
@@ -82,6 +83,7 @@ class SearchIndex:
                 # An index newer than the store belongs to another state of it.
                 self._native = self._rebuilt()
         self.catch_up()
+        self._rested_at = self._native.applied
         database.publish = self.publish
         # The thread holds no reference between its turns, so a memory that nobody closed can go.
         self._folder_thread = threading.Thread(
@@ -148,9 +150,9 @@ class SearchIndex:
         if self._native.tail_len >= self._next_forced_fold:
             self._try_fold(minimum=1, wait=True)
 
-    def _try_fold(self, *, minimum: int, wait: bool) -> None:
+    def _try_fold(self, *, minimum: int, wait: bool, settle: bool = False) -> None:
         try:
-            self.fold(minimum=minimum, wait=wait)
+            self.fold(minimum=minimum, wait=wait, settle=settle)
         except Exception as error:  # noqa: BLE001
             # A failed fold changes nothing; a later one tries again and stats() shows it.
             self.last_fold_error = error
@@ -220,9 +222,10 @@ class SearchIndex:
         finally:
             os.close(descriptor)
 
-    def fold(self, *, minimum: int = 1, wait: bool = True) -> bool:
+    def fold(self, *, minimum: int = 1, wait: bool = True, settle: bool = False) -> bool:
         """Turn the tail into a published segment; False when another process is at it.
 
+        With ``settle`` the segments are joined to few, which is work for when nothing else goes on.
         A search or a write is never blocked: only publications exclude one another. Where the
         published files are missing or damaged the index is made anew from the store.
 
@@ -236,7 +239,7 @@ class SearchIndex:
                 if not held:
                     return False
                 self._native.reload()
-                is_published = self._native.fold(minimum=minimum)
+                is_published = self._native.fold(minimum=minimum, settle=settle)
         except IndexCorruptError:
             self.rebuild()
             return True
@@ -261,12 +264,20 @@ class SearchIndex:
         """Do the background thread's work of one turn; False when there will be none any more."""
         if self._closed or self._database.is_closed:
             return False
-        minimum = FOLD_AT if woken else FOLD_AT_REST
-        if woken and self._is_in_bulk():
+        if not woken:
+            self._rest()
+        elif self._is_in_bulk():
             self._wake.set()
-        elif self._native.tail_len >= minimum:
-            self._try_fold(minimum=minimum, wait=False)
+        elif self._native.tail_len >= FOLD_AT:
+            self._try_fold(minimum=FOLD_AT, wait=False)
         return not self._closed
+
+    def _rest(self) -> None:
+        """Leave few segments, and a small tail to be replayed: cheaper than one more segment."""
+        applied = self._native.applied
+        if applied != self._rested_at:
+            self._try_fold(minimum=FOLD_AT_REST, wait=False, settle=True)
+            self._rested_at = applied
 
     def _is_in_bulk(self) -> bool:
         """Whether so much is being written that a later, larger segment is the better one."""
@@ -335,8 +346,8 @@ class SearchIndex:
         self._closed = True
         self._wake.set()
         self._folder_thread.join(timeout=JOIN_S)
-        if not self._folder_thread.is_alive() and self._native.tail_len >= FOLD_AT_REST:
-            self._try_fold(minimum=FOLD_AT_REST, wait=False)
+        if not self._folder_thread.is_alive():
+            self._rest()
 
 
 def _fold_in_background(index_ref: weakref.ref[SearchIndex], wake: threading.Event) -> None:

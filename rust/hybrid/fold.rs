@@ -21,6 +21,11 @@ use crate::tail::Tail;
 const TIER_FACTOR: u32 = 8;
 /// Live rows of the smallest tier.
 const TIER_BASE: u32 = 1_000;
+/// At rest the smaller segments are joined to a larger one that they reach this part of: searches visit few segments
+/// then, and a row is rewritten at most about this many times for each doubling.
+const REST_PART: u64 = 8;
+/// More rows than these are not rewritten for the sake of rest: that would be felt at close.
+const REST_ROWS: u64 = 1 << 18;
 /// Dead rows, in percent, that make the rewrite of a segment due.
 const DEAD_PERCENT: u32 = 25;
 
@@ -75,11 +80,12 @@ impl Index {
 
     /// Makes a segment of the tail where at least `minimum` changes wait in it, publishes, then merges what is due.
     ///
-    /// Tells whether a generation was published. Neither searches nor applying wait for it.
+    /// With `settle` few segments are left, as is right when nothing else goes on. Tells whether a generation was
+    /// published. Neither searches nor applying wait for it.
     ///
     /// # Errors
     /// `IndexBusy` where another process is publishing; of the system. The index is as before then.
-    pub fn fold(&self, minimum: usize) -> Result<bool> {
+    pub fn fold(&self, minimum: usize, settle: bool) -> Result<bool> {
         let _folding = self.folding.lock();
         let dir = self.dir()?;
         let _lock = match &self.place {
@@ -92,7 +98,7 @@ impl Index {
             self.fold_tail(&dir)?;
             has_published = true;
         }
-        while self.merge_once(&dir)? {
+        while self.merge_once(&dir, settle)? {
             has_published = true;
         }
         Ok(has_published)
@@ -165,10 +171,10 @@ impl Index {
     }
 
     /// Merges one set of segments of a size tier, or rewrites one with many dead rows; false where nothing is due.
-    fn merge_once(&self, dir: &Path) -> Result<bool> {
+    fn merge_once(&self, dir: &Path, settle: bool) -> Result<bool> {
         let (names, parts, rest, watermark, generation) = {
             let state = self.state.read();
-            let names = due(&state);
+            let names = due(&state, settle);
             if names.is_empty() {
                 return Ok(false);
             }
@@ -442,7 +448,7 @@ fn carry<'a>(
 }
 
 /// Names of the segments to be made one; empty where nothing is due.
-fn due(state: &State) -> Vec<String> {
+fn due(state: &State, settle: bool) -> Vec<String> {
     let tier = |held: &Held<Segment>| {
         let live = held.source.rows() - held.live.dead_rows;
         (live / TIER_BASE)
@@ -465,5 +471,35 @@ fn due(state: &State) -> Vec<String> {
         .segments
         .iter()
         .find(|held| held.dead_percent() > DEAD_PERCENT);
-    worn.map(name).into_iter().collect()
+    let worn: Vec<String> = worn.map(name).into_iter().collect();
+    if worn.is_empty() && settle {
+        return due_at_rest(state);
+    }
+    worn
+}
+
+/// The largest set of segments that together reach a part of the smallest larger one; with that one.
+fn due_at_rest(state: &State) -> Vec<String> {
+    let mut sizes: Vec<(u64, &str)> = state
+        .segments
+        .iter()
+        .map(|held| {
+            let live = u64::from(held.source.rows() - held.live.dead_rows);
+            (live, held.source.entry().name.as_str())
+        })
+        .collect();
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    let mut below: u64 = sizes.iter().map(|(size, _)| size).sum();
+    for (place, (size, _)) in sizes.iter().enumerate() {
+        let all = below;
+        below -= size;
+        if place + 1 < sizes.len() && below * REST_PART >= *size && all <= REST_ROWS {
+            return sizes
+                .iter()
+                .skip(place)
+                .map(|(_, name)| (*name).to_owned())
+                .collect();
+        }
+    }
+    Vec::new()
 }

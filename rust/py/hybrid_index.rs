@@ -189,7 +189,7 @@ impl HybridIndex {
 
     /// Makes an immutable segment of what was added since the last one; searches get faster.
     fn fold(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(py.detach(|| self.index.fold(1))?)
+        Ok(py.detach(|| self.index.fold(1, true))?)
     }
 
     /// The live ids, ascending.

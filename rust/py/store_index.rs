@@ -252,10 +252,10 @@ impl StoreIndex {
         PyList::new(py, lists)
     }
 
-    #[pyo3(signature = (*, minimum = 1))]
-    fn fold(&self, py: Python<'_>, minimum: i64) -> PyResult<bool> {
+    #[pyo3(signature = (*, minimum = 1, settle = false))]
+    fn fold(&self, py: Python<'_>, minimum: i64, settle: bool) -> PyResult<bool> {
         let minimum = convert::count(minimum, "minimum")?;
-        Ok(py.detach(|| self.index.fold(minimum))?)
+        Ok(py.detach(|| self.index.fold(minimum, settle))?)
     }
 
     fn reload(&self, py: Python<'_>) -> PyResult<bool> {

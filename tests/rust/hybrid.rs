@@ -385,7 +385,7 @@ proptest! {
                     log.push((seq, rows, removed));
                 }
                 Step::Fold => {
-                    index.fold(1).unwrap();
+                    index.fold(1, true).unwrap();
                     follower.reload().unwrap();
                 }
                 Step::Reopen => {
@@ -408,9 +408,9 @@ proptest! {
         for hit in expected.iter().flatten() {
             prop_assert_eq!(&hit.row, &model[&hit.row.key].0);
         }
-        whole.fold(1).unwrap();
+        whole.fold(1, false).unwrap();
         prop_assert_eq!(&searches(&whole).unwrap(), &expected);
-        index.fold(1).unwrap();
+        index.fold(1, false).unwrap();
         index.verify().unwrap();
     }
 
@@ -429,7 +429,7 @@ proptest! {
             let flat = if flat.is_empty() { vector(1) } else { flat };
             index.apply(vec![(row, flat)], &[], 0).unwrap();
             if at == cut {
-                index.fold(1).unwrap();
+                index.fold(1, false).unwrap();
             }
         }
         for (filter, conditions) in &filters {
@@ -453,7 +453,7 @@ proptest! {
             (Row { key, text: words.join(" "), is_current: true, ..Row::default() }, Vec::new())
         });
         index.apply(rows.collect(), &[], 0).unwrap();
-        index.fold(1).unwrap();
+        index.fold(1, false).unwrap();
         let n = texts.len() as f64;
         let average = texts.iter().map(Vec::len).sum::<usize>() as f64 / n;
         let filter = everything();
@@ -498,10 +498,10 @@ fn filled(dir: &Path) -> Index {
         index
             .apply(rows.collect(), &[batch * 40 + 1], batch + 1)
             .unwrap();
-        index.fold(1).unwrap();
+        index.fold(1, false).unwrap();
     }
     index.apply(Vec::new(), &[7, 50], 9).unwrap();
-    index.fold(1).unwrap();
+    index.fold(1, false).unwrap();
     index
 }
 
@@ -588,7 +588,7 @@ fn segments_merge_and_wear_off() {
             )
         });
         index.apply(rows.collect(), &[], batch + 1).unwrap();
-        index.fold(1).unwrap();
+        index.fold(1, false).unwrap();
     }
     let stats = index.stats();
     assert!(stats.segments < 8, "{stats:?}");
@@ -597,7 +597,7 @@ fn segments_merge_and_wear_off() {
         .apply(Vec::new(), &(0..90).collect::<Vec<_>>(), 21)
         .unwrap();
     assert_eq!(index.stats().dead, 90);
-    index.fold(1).unwrap();
+    index.fold(1, false).unwrap();
     let stats = index.stats();
     assert_eq!((stats.live, stats.dead), (10, 0), "{stats:?}");
     let folders = fs::read_dir(dir.path())
@@ -611,7 +611,7 @@ fn segments_merge_and_wear_off() {
     index
         .apply(Vec::new(), &(0..100).collect::<Vec<_>>(), 22)
         .unwrap();
-    index.fold(1).unwrap();
+    index.fold(1, false).unwrap();
     assert_eq!(
         (index.stats().rows, index.is_empty(), index.watermark()),
         (0, true, 22)
@@ -642,7 +642,7 @@ fn a_failed_fold_changes_nothing() {
     let before = searches(&index).unwrap();
     let hidden = dir.path().with_extension("hidden");
     fs::rename(dir.path(), &hidden).unwrap();
-    assert!(index.fold(1).is_err());
+    assert!(index.fold(1, false).is_err());
     fs::rename(&hidden, dir.path()).unwrap();
     assert_eq!((index.watermark(), index.applied()), (9, 10));
     assert_eq!(searches(&index).unwrap(), before);
@@ -662,7 +662,7 @@ fn a_failed_fold_changes_nothing() {
         )
         .unwrap();
     let before = searches(&index).unwrap();
-    assert!(index.fold(1).unwrap());
+    assert!(index.fold(1, false).unwrap());
     assert_eq!(searches(&index).unwrap(), before);
     assert_eq!(searches(&open(dir.path()).unwrap()).unwrap(), before);
 }
@@ -683,7 +683,7 @@ fn ties_go_to_the_smaller_key() {
             .apply(vec![(row, [vector(8), vector(2)].concat())], &[], 0)
             .unwrap();
         if key == 7 {
-            index.fold(1).unwrap();
+            index.fold(1, false).unwrap();
         }
     }
     let query = vector(2);
@@ -736,7 +736,7 @@ fn frequent_terms_rank_alike() {
     tail.apply(rows.clone(), &[], 0).unwrap();
     for half in rows.chunks(3_000) {
         folded.apply(half.to_vec(), &[], 0).unwrap();
-        folded.fold(1).unwrap();
+        folded.fold(1, false).unwrap();
     }
     for index in [&tail, &folded] {
         assert_eq!(
@@ -801,7 +801,7 @@ fn opening_meets_no_half_generation() {
         let folds = scope.spawn(|| {
             for number in 0..60 {
                 apply(&writer, number);
-                writer.fold(1).unwrap();
+                writer.fold(1, false).unwrap();
             }
         });
         let mut seen = 0;
@@ -842,7 +842,7 @@ fn changes_during_a_fold_are_kept() {
     std::thread::scope(|scope| {
         let folds = scope.spawn(|| {
             for _ in 0..25 {
-                index.fold(1).unwrap();
+                index.fold(1, true).unwrap();
             }
         });
         while !folds.is_finished() || seq < 100 {
@@ -867,7 +867,7 @@ fn changes_during_a_fold_are_kept() {
     let expected = searches(&whole).unwrap();
     assert_eq!(index.keys(), model.keys().copied().collect::<Vec<_>>());
     assert_eq!(searches(&index).unwrap(), expected);
-    index.fold(1).unwrap();
+    index.fold(1, false).unwrap();
     let again = open(dir.path()).unwrap();
     assert_eq!((again.watermark(), again.tail_len()), (seq, 0));
     assert_eq!(searches(&again).unwrap(), expected);
