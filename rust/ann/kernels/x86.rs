@@ -257,7 +257,9 @@ fn codes_avx512(row: &[u8], query: &[[i8; CHUNK]]) -> __m512i {
     let mut sum = _mm512_setzero_si512();
     let mut more = _mm512_setzero_si512();
     let (pairs, rest) = row.as_chunks::<CHUNK>().0.as_chunks::<2>();
-    let (query_pairs, query_rest) = query.as_chunks::<2>();
+    // The query may be longer by a chunk, whose partner in a row of an odd number does not exist.
+    let query_pairs = query.as_chunks::<2>().0;
+    let query_rest = query.get(2 * pairs.len()..).unwrap_or(&[]);
     for ([a, b], [p, q]) in pairs.iter().zip(query_pairs) {
         sum = _mm512_dpbusd_epi32(sum, load512(a), load512(p));
         more = _mm512_dpbusd_epi32(more, load512(b), load512(q));
