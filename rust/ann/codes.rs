@@ -360,3 +360,6 @@ impl Collector {
         self.uppers = uppers;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -275,44 +275,6 @@ fn many_vectors_are_found_exactly() {
             .search(&query, 50, Mode::Exact, Allowed::All, None, &ids)
             .expect("searches");
         assert_eq!(found, expected);
-        // Likely, not proven, for other data; for this data it is so.
-        let found = segment
-            .search(&query, 50, Mode::Auto, Allowed::All, None, &ids)
-            .expect("searches");
-        assert_eq!(found, expected);
-    }
-}
-
-/// What `Mode::Auto` says of its 4-bit regime: 0.9999 of the best 50, one order, exact scores.
-#[test]
-fn the_prefilter_misses_one_in_ten_thousand_at_most() {
-    const ROWS: u32 = 6_000;
-    let ids: Vec<u64> = (0..u64::from(ROWS)).rev().collect();
-    let mut random = Random(19);
-    for (ndim, noise) in [(384, None), (384, Some(0.6)), (100, Some(0.3))] {
-        let centers: Vec<Vec<f32>> = (0..60).map(|_| random.unit(ndim)).collect();
-        let mut make = |row: u32| match noise {
-            Some(noise) => random.near(&centers[row as usize % 60], noise),
-            None => random.unit(ndim),
-        };
-        let vectors: Rows = (0..ROWS).map(|row| (row, make(row))).collect();
-        let queries: Rows = (0..200).map(|row| (row, make(row))).collect();
-        let dir = tempfile::tempdir().expect("a folder");
-        let segment = segment(dir.path(), ndim, &vectors);
-        let (mut found, mut missed) = (0, 0);
-        for (_, query) in &queries {
-            let query = Query::new(query).expect("unit");
-            let search = |mode| {
-                segment
-                    .search(&query, 50, mode, Allowed::All, None, &ids)
-                    .expect("searches")
-            };
-            let (auto, exact) = (search(Mode::Auto), search(Mode::Exact));
-            assert_eq!(auto.len(), 50);
-            found += exact.iter().filter(|hit| auto.contains(hit)).count();
-            missed += exact.iter().filter(|hit| !auto.contains(hit)).count();
-        }
-        assert!(missed <= 1, "{missed} of {} missed, {ndim}", found + missed);
     }
 }
 
