@@ -78,7 +78,7 @@ impl Norms {
 }
 
 /// Scores that are looked at together.
-const BLOCK: usize = 128;
+const LANES: usize = 16;
 
 /// Dense scores of one part's rows; all zero between uses.
 #[derive(Default)]
@@ -109,11 +109,13 @@ impl Scores {
         rows: &[u32],
         frequencies: &[u32],
     ) {
+        // One length for both, so that one comparison stands for both bounds.
+        let count = self.0.len().min(lengths.len());
+        let (scores, lengths) = (&mut self.0[..count], &lengths[..count]);
         for (&row, &frequency) in rows.iter().zip(frequencies) {
-            if let (Some(score), Some(&length)) =
-                (self.0.get_mut(row as usize), lengths.get(row as usize))
-            {
-                *score += norms.part(weight, frequency, length);
+            let row = row as usize;
+            if row < count {
+                scores[row] += norms.part(weight, frequency, lengths[row]);
             }
         }
     }
@@ -148,22 +150,22 @@ impl Scores {
     /// Calls `take` with each row whose score is positive and at least `least`; it gives the next `least`.
     fn visit(&self, mut least: f32, mut take: impl FnMut(u32, f32, f32) -> f32) {
         least = least.max(f32::MIN_POSITIVE);
-        for (block, scores) in self.0.chunks(BLOCK).enumerate() {
-            // In lanes, so that it becomes vector instructions.
-            let mut most = [0.0_f32; 16];
-            let (runs, rest) = scores.as_chunks::<16>();
-            for run in runs {
-                for (most, &score) in most.iter_mut().zip(run) {
-                    *most = if score > *most { score } else { *most };
+        let (runs, rest) = self.0.as_chunks::<LANES>();
+        for (place, run) in runs.iter().enumerate() {
+            // Without a branch in it, so that it becomes vector instructions.
+            let has_any = run.iter().fold(false, |any, &score| any | (score >= least));
+            if has_any {
+                for (lane, &score) in run.iter().enumerate() {
+                    if score >= least {
+                        least = take((place * LANES + lane) as u32, score, least);
+                    }
                 }
             }
-            if rest.is_empty() && most.iter().all(|&most| most < least) {
-                continue;
-            }
-            for (place, &score) in scores.iter().enumerate() {
-                if score >= least {
-                    least = take((block * BLOCK + place) as u32, score, least);
-                }
+        }
+        let first = runs.len() * LANES;
+        for (lane, &score) in rest.iter().enumerate() {
+            if score >= least {
+                least = take((first + lane) as u32, score, least);
             }
         }
     }
