@@ -103,7 +103,7 @@ class Expected:
             wrong += [
                 f"recall does not find {id}"
                 for (id, *_), hits in zip(here, found, strict=True)
-                if id not in {hit.id for hit in hits if hit.ann_rank == 1 and hit.bm25_rank}
+                if id not in {hit.id for hit in hits if hit.ann_rank == 1}
             ]
             last = max((int(id[3:]) for id in [*self.current, *listed]), default=0)
             fresh = memory.remember(f"after {last} {len(listed)}", embedding=vector(last))
