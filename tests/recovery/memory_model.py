@@ -97,7 +97,7 @@ class Expected:
             here = [(id, *row) for id, row in self.current.items() if listed.get(id) == row[0]]
             found = memory.recall_many(
                 [" ".join(text.split()[:2]) for _, text, _ in here],
-                k=5,
+                k=50,
                 embeddings=[vector(seed) for _, _, seed in here],
             ) if here else []  # fmt: skip
             wrong += [
