@@ -28,7 +28,9 @@ def run(tmp_path, kills, seed):
             child.stdout.readline()
         time.sleep(rng.uniform(0.05, 0.6))
         child.send_signal(signal.SIGKILL)
-        out, err = child.communicate(timeout=30)
+        with child:
+            # Not communicate(), which would lose what the reading of the first line buffered.
+            out, err = child.stdout.read(), child.stderr.read()
         assert child.returncode == -signal.SIGKILL, err
         lines = out.splitlines(keepends=True)
         writes += len(lines)
