@@ -296,3 +296,18 @@ class TestBadInput:
         with pytest.raises(agentmem.NotAStoreError):
             Memory(tmp_path, embedder=SPACE)
         assert [p.name for p in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_fast_constructors_make_the_frozen_classes():
+    import dataclasses
+
+    from agentmem.models import Fact, Hit, make_fact, make_hit
+
+    for frozen, make in ((Fact, make_fact), (Hit, make_hit)):
+        count = len(dataclasses.fields(frozen))
+        for given in (count, sum(f.default is dataclasses.MISSING for f in dataclasses.fields(frozen))):
+            made = make(*range(given))
+            assert type(made) is frozen
+            assert made == frozen(*range(given))
+            with pytest.raises(dataclasses.FrozenInstanceError):
+                made.text = "changed"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from agentmem.errors import NotFoundError
-from agentmem.models import TRUSTS, Fact, Trust, format_id, from_ms
+from agentmem.models import TRUSTS, Fact, Trust, format_id, from_ms, make_fact
 from agentmem.store import embeddings, facts, turns
 from agentmem.store.index_rows import fact_index_rows
 from agentmem.store.links import insert_sources, insert_tags
@@ -67,7 +67,7 @@ class FactRows:
             text, key, session, kind, tags, metadata, subject, attribute, value, valid_from_ms,
             valid_to_ms, priority, _, _, _, redacted,
         ) = item  # fmt: skip
-        return Fact(
+        return make_fact(
             f"L1:{number}",
             text,
             kind,

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from agentmem.errors import InvalidInputError
-from agentmem.models import EMPTY, TIERS, TRUSTS, Hit, from_ms, to_ms
+from agentmem.models import EMPTY, TIERS, TRUSTS, Hit, from_ms, make_hit, to_ms
 from agentmem.store.conditions import check_where
 from agentmem.store.scopes import check_scope, join_scope
 from agentmem.tiers.fact_input import whole_text
@@ -138,7 +138,7 @@ def to_hits(rows: Sequence[tuple[Any, ...]], *, explain: bool) -> list[Hit]:
                 "ann": _signal(ann_rank, cosine, WEIGHTS[1]),
             }
         hits.append(
-            Hit(
+            make_hit(
                 f"L{tier}:{key & NUMBER_BITS}",
                 TIERS[tier],
                 kind,
