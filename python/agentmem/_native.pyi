@@ -390,9 +390,15 @@ class ToolLog:
         """
 
     def canvas(
-        self, level: str, budget_tokens: int | None = None, is_exact: bool = False
+        self,
+        level: str,
+        budget_tokens: int | None = None,
+        is_exact: bool = False,
+        with_arguments: bool = True,
     ) -> NativeCanvas:
         """Return the diagram at the first level from ``level`` down that fits; ``level`` itself with ``is_exact``.
+
+        Without arguments it is for a reader who has the calls at hand.
 
         Raises:
             InvalidInputError: An unknown level.

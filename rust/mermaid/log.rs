@@ -241,6 +241,16 @@ impl Log {
     /// the last one if none does.
     #[must_use]
     pub fn canvas(&mut self, options: Options) -> Canvas {
+        self.first_that_fits(options, true)
+    }
+
+    /// The same without the calls' arguments, for a reader who has the calls at hand.
+    #[must_use]
+    pub fn canvas_of_results(&mut self, options: Options) -> Canvas {
+        self.first_that_fits(options, false)
+    }
+
+    fn first_that_fits(&mut self, options: Options, with_arguments: bool) -> Canvas {
         let root = self.root.root();
         let order = layout(&self.parents, &self.batches);
         let mut levels = Level::ALL
@@ -248,7 +258,7 @@ impl Log {
             .filter(|level| *level >= options.level);
         loop {
             let level = levels.next().unwrap_or(Level::Names);
-            let canvas = self.draw(level, &root, &order);
+            let canvas = self.draw(level, &root, &order, with_arguments);
             let most = |raw: usize| (raw as f64 * MOST_SHARE) as usize;
             let fits = canvas.bytes <= most(self.raw_bytes)
                 && canvas.tokens <= most(self.raw_tokens)
@@ -261,7 +271,13 @@ impl Log {
         }
     }
 
-    fn draw(&mut self, level: Level, root: &str, order: &[(usize, Place)]) -> Canvas {
+    fn draw(
+        &mut self,
+        level: Level,
+        root: &str,
+        order: &[(usize, Place)],
+        with_arguments: bool,
+    ) -> Canvas {
         let told = if level == Level::Standard {
             self.tell_standard(root)
         } else {
@@ -279,7 +295,11 @@ impl Log {
                 .unwrap_or_default();
             steps.push(Step {
                 tool: digest.tool.clone(),
-                arguments,
+                arguments: if with_arguments {
+                    arguments
+                } else {
+                    String::new()
+                },
                 outcome: digest.outcome,
                 result,
                 place: *place,

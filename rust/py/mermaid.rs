@@ -149,21 +149,28 @@ impl ToolLog {
     }
 
     /// The diagram at the first level, from `level` down, that fits.
-    #[pyo3(signature = (level, budget_tokens=None, is_exact=false))]
+    #[pyo3(signature = (level, budget_tokens=None, is_exact=false, with_arguments=true))]
     fn canvas(
         &self,
         py: Python<'_>,
         level: &str,
         budget_tokens: Option<usize>,
         is_exact: bool,
+        with_arguments: bool,
     ) -> PyResult<NativeCanvas> {
         let level = level_of(level)?;
+        let options = Options {
+            level,
+            budget_tokens,
+            is_exact,
+        };
         let inner = py.detach(|| {
-            self.log.lock().canvas(Options {
-                level,
-                budget_tokens,
-                is_exact,
-            })
+            let mut log = self.log.lock();
+            if with_arguments {
+                log.canvas(options)
+            } else {
+                log.canvas_of_results(options)
+            }
         });
         Ok(NativeCanvas { inner })
     }

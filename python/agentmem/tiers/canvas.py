@@ -142,7 +142,7 @@ def canvas(opened: Opened, scope: str, session: str) -> Canvas:
 
 
 def drawn_until(opened: Opened, session: SessionRow, number: int, level: Level) -> str:
-    """Return the diagram of a session's first calls."""
+    """Return the diagram of a session's first calls, without what the calls in a prompt say."""
     with opened.cache_lock:
         ready = _ready(opened, "compact", session)
         if len(ready.calls) > number:
@@ -154,7 +154,7 @@ def drawn_until(opened: Opened, session: SessionRow, number: int, level: Level) 
         if rest:
             builder = CanvasBuilder()
             builder.append([*ready.calls, *rest])
-        return builder.canvas(level=level).text
+        return builder.canvas(level=level, with_arguments=False).text
 
 
 def expand(

@@ -242,12 +242,18 @@ class CanvasBuilder:
         budget_tokens: int | None = None,
         count_tokens: TokenCounter | None = None,
         is_exact: bool = False,
+        with_arguments: bool = True,
     ) -> Canvas:
-        """Return the diagram of all calls so far; the arguments are those of ``compress``."""
+        """Return the diagram of all calls so far; the arguments are those of ``compress``.
+
+        ``with_arguments=False`` leaves the calls' arguments out, for a reader who has them at hand;
+        the built-in estimate counts the tokens then.
+        """
         _check(level, budget_tokens)
         calls = self._calls[:]
-        if is_exact or count_tokens is None:
-            return Canvas(self._log.canvas(level, budget_tokens, is_exact), calls)
+        if is_exact or count_tokens is None or not with_arguments:
+            native = self._log.canvas(level, budget_tokens, is_exact, with_arguments)
+            return Canvas(native, calls)
         canvas = Canvas(self._log.canvas(level, None, True), calls)
         raw_tokens = count_tokens(canvas.raw)
         most = raw_tokens * _MOST_SHARE
