@@ -61,6 +61,29 @@ WAYS = {
 }
 
 
+MASKS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 60, 80, 120, 200)
+CUTS = (0, 20, 40, 60, 80, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400, 4000, 8000)
+
+
+def masked(messages, kept):
+    return with_results(messages, lambda left, text: text if left < kept else "[masked]")
+
+
+def shortened(messages, most):
+    return with_results(messages, lambda _, text: text[:most])
+
+
+def at_most(messages, way, settings, tokens, count):
+    """Return the mildest setting of a way whose list has no more tokens, else the strictest."""
+    best = way(messages, settings[0])
+    for setting in settings[1:]:
+        made = way(messages, setting)
+        if sum(map(count, made)) > tokens:
+            break
+        best = made
+    return best
+
+
 class Needs:
     """What each turn's calls need that only an earlier result gave, and whether it is in sight."""
 
@@ -97,7 +120,8 @@ def said(messages):
 
 def replay(logs, folder, *, every=1):
     """Return, by way, ``[tokens, needed, kept, fits]`` summed over the logs."""
-    sums = {name: [0, 0, 0, 0, 0] for name in (*WAYS, "compact")}
+    equal = ("mask, equal tokens", "cut, equal tokens")
+    sums = {name: [0, 0, 0, 0, 0] for name in (*WAYS, *equal, "compact")}
     with Memory(folder, embedder=SPACE, redact=False) as memory:
         for number, messages in enumerate(logs):
             cost = {}
@@ -107,6 +131,9 @@ def replay(logs, folder, *, every=1):
                 if key not in cost:
                     cost[key] = (estimate_tokens(encode(message)), message)
                 return cost[key][0]
+
+            def once(message):
+                return estimate_tokens(encode(message))
 
             budget = max(int(sum(map(count, messages)) * SHARE), 1)
             prefixes = list(turns_of(messages))[::every]
@@ -118,6 +145,11 @@ def replay(logs, folder, *, every=1):
                 views = {name: way(prefix) for name, way in WAYS.items()}
                 compacted = memory.compact(prefix, budget_tokens=budget, session=f"s{number}")
                 views["compact"] = compacted.messages
+                tokens = compacted.tokens_after
+                for name, way, settings in zip(
+                    equal, (masked, shortened), (MASKS, CUTS), strict=True
+                ):
+                    views[name] = at_most(prefix, way, settings, tokens, once)
                 for name, view in views.items():
                     row = sums[name]
                     row[0] += sum(estimate_tokens(encode(one)) for one in view)
@@ -146,6 +178,9 @@ def test_replay(tmp_path, family, logs, capsys):
             line = f"  {name:26} {tokens:>9} tokens {tokens / full:6.1%}, carried {kept}/{needed}"
             print(line + (f", {fits} of {turns} prompts in budget" if name == "compact" else ""))
     assert sums["compact"][0] < full
+    kept = sums["compact"][2]
+    for name in ("mask, equal tokens", "cut, equal tokens"):
+        assert sums[name][2] <= kept, f"{name} keeps more"
 
 
 def test_one_more_call_on_a_session_of_500(tmp_path, capsys):

@@ -259,8 +259,11 @@ class _Walk:
             return plan
         return _Plan(end, "standard")
 
-    def attempts(self) -> Iterator[_Plan]:
-        """Yield what to try for the whole list: the last step, then less and less."""
+    def attempts(self) -> Iterator[tuple[_Plan, bool]]:
+        """Yield what to try for the whole list, and whether it may stand though it does not fit.
+
+        Out of reach, the last step stands as it was made: it says most, lower levels save little.
+        """
         plan = self.last_step()
         ends = [plan.end]
         if self.entries:
@@ -270,7 +273,7 @@ class _Walk:
             if end > self.base:
                 start = LEVELS.index(plan.level) if end == plan.end else 0
                 for level in LEVELS[start:]:
-                    yield _Plan(end, level)
+                    yield _Plan(end, level), end == plan.end
 
 
 def _sums(values: Iterable[float]) -> list[float]:
@@ -337,17 +340,17 @@ def compact(
     here = [one.ref for entry in entries[: walk.base] if entry.ours for one in entry.results]
     best: tuple[int, list[Any], list[str]] = (before, list(messages), here)
     if before > budget_tokens:
-        for end, level in walk.attempts():
+        for (end, level), may_stand in walk.attempts():
             made, refs = _render(entries, end, walk.base, partial(drawn, level=level))
             after = sum(
                 entry.tokens if one is entry.message else count_tokens(_encode(plain(one)))
                 for one, entry in zip(made, entries, strict=True)
             )
-            # Out of reach, the first attempt stands: it says most, and lower levels save little.
-            if after <= budget_tokens or (best[0] == before and after < before):
-                best = after, made, refs
             if after <= budget_tokens:
+                best = after, made, refs
                 break
+            if may_stand and best[0] == before and after < before:
+                best = after, made, refs
     after, made, refs = best
     return Outcome(made, before, after, tuple(refs), _note(walk, after, len(refs)))
 
