@@ -30,10 +30,9 @@ from agentmem.tiers import transfer
 from agentmem.tiers.forget import forget
 from agentmem.tiers.inspect import get, history, list_facts, stats, verify
 from agentmem.tiers.recall import recall, recall_many
-from agentmem.tiers.reembed import reembed
+from agentmem.tiers.reembed import move_to
 from agentmem.tiers.remember import remember
 from agentmem.tiers.trace import trace
-from agentmem.tiers.vectors import embed_texts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -490,23 +489,7 @@ class Memory:
             embedder: What makes the new vectors.
             progress: Called as ``progress(done, total)``.
         """
-        from agentmem.embedding import resolve_embedder
-
-        shared = self._shared
-        new = resolve_embedder(embedder)
-        if isinstance(new, GivenEmbeddings):
-            raise InvalidInputError(
-                "embedder: given embeddings can't be made here; pass an embedder"
-            )
-        reembed(
-            shared.database,
-            embedder_id=new.id,
-            ndim=new.ndim,
-            embed=lambda texts: embed_texts(new, texts),
-            progress=progress,
-        )
-        shared.embedder = new
-        shared.index.move(space=new.id, ndim=new.ndim)
+        move_to(self._shared, embedder, progress=progress)
 
     def export(
         self,
@@ -520,18 +503,7 @@ class Memory:
             path: The file; with ``.gz`` it is compressed.
             format: ``"jsonl"`` holds everything, for ``import_``; ``"markdown"`` is for people.
         """
-        shared = self._shared
-        if format == "markdown":
-            return transfer.export_markdown(shared.database, self._scope, Path(path))
-        if format != "jsonl":
-            raise InvalidInputError(f"format: 'jsonl' or 'markdown', not {format!r}")
-        return transfer.export_jsonl(
-            shared.database,
-            self._scope,
-            Path(path),
-            embedder_id=shared.embedder.id,
-            ndim=shared.embedder.ndim,
-        )
+        return transfer.export(self._shared, self._scope, Path(path), format_=format)
 
     def import_(
         self, path: str | os.PathLike[str], *, progress: Progress | None = None
@@ -541,16 +513,7 @@ class Memory:
         Raises:
             InvalidInputError: The file is no export; nothing was written.
         """
-        shared = self._shared
-        return transfer.import_jsonl(
-            shared.database,
-            self._scope,
-            Path(path),
-            embedder_id=shared.embedder.id,
-            ndim=shared.embedder.ndim,
-            embed=lambda texts: embed_texts(shared.embedder, texts),
-            progress=progress,
-        )
+        return transfer.import_(self._shared, self._scope, Path(path), progress=progress)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a consistent copy of the store into a new folder; work goes on meanwhile.

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from agentmem.cli.common import as_json, progress, read_input
+from agentmem.cli.demo_session import describe, run_session
 
 MAX_WORDS = 60
 QUESTIONS = (
@@ -129,6 +130,7 @@ def command(
         f"\np50 of a recall from text {report['text_ms']:.2f} ms, "
         f"of a repeated one {report['again_ms']:.3f} ms"
     )
+    click.echo(describe(report["session"]))
 
 
 def run(path: Path, source: Path | None, questions: tuple[str, ...], limit: int) -> dict[str, Any]:
@@ -167,6 +169,7 @@ def run(path: Path, source: Path | None, questions: tuple[str, ...], limit: int)
                     ],
                 }
             )  # fmt: skip
+        session = run_session(memory)
     return {
         "passages": len(items),
         "ingest_s": ingest_s,
@@ -175,4 +178,5 @@ def run(path: Path, source: Path | None, questions: tuple[str, ...], limit: int)
         "answers": answers,
         "text_ms": statistics.median(cold),
         "again_ms": statistics.median(given),
+        "session": session,
     }

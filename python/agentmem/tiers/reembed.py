@@ -7,17 +7,49 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from agentmem.embedding import resolve_embedder
+from agentmem.errors import InvalidInputError
+from agentmem.protocols import Embedder, GivenEmbeddings
 from agentmem.store import embeddings, facts
 from agentmem.store.index_rows import all_keys, batches
+from agentmem.tiers.vectors import embed_texts
 
 if TYPE_CHECKING:
+    import os
+
+    from agentmem.opened import Opened, Progress
     from agentmem.store.database import Database, Transaction
 
-__all__ = ["reembed"]
+__all__ = ["move_to", "reembed"]
 
 BATCH = 64
 NUMBER_BITS = (1 << 56) - 1
 TARGET = "reembed_target"
+
+
+def move_to(
+    opened: Opened,
+    embedder: Embedder | str | os.PathLike[str] | None,
+    *,
+    progress: Progress | None = None,
+) -> None:
+    """Move an open folder to another embedder.
+
+    Raises:
+        InvalidInputError: The embedder can't make vectors itself.
+    """
+    new = resolve_embedder(embedder)
+    if isinstance(new, GivenEmbeddings):
+        raise InvalidInputError("embedder: given embeddings can't be made here; pass an embedder")
+    reembed(
+        opened.database,
+        embedder_id=new.id,
+        ndim=new.ndim,
+        embed=lambda texts: embed_texts(new, texts),
+        progress=progress,
+    )
+    opened.embedder = new
+    opened.index.move(space=new.id, ndim=new.ndim)
 
 
 def reembed(

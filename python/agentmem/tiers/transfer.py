@@ -21,11 +21,13 @@ from agentmem.store.index_rows import fact_index_rows
 from agentmem.store.links import insert_sources, insert_tags, source_numbers, tags_of
 from agentmem.store.scopes import check_scope, join_scope, obtain, subtree_clause
 from agentmem.tiers.remember import scope_digests
+from agentmem.tiers.vectors import embed_texts
 
 if TYPE_CHECKING:
+    from agentmem.opened import Opened
     from agentmem.store.database import Database, Transaction
 
-__all__ = ["export_jsonl", "export_markdown", "import_jsonl"]
+__all__ = ["export", "export_jsonl", "export_markdown", "import_", "import_jsonl"]
 
 FORMAT = 1
 BATCH = 500
@@ -351,3 +353,37 @@ def import_jsonl(
             progress(done, total)
     job.link_versions(fact_lines)
     return Imported(new, existing)
+
+
+def export(opened: Opened, scope: str, path: Path, *, format_: str) -> int:
+    """Write a scope and what is below it into one file; return the number of rows.
+
+    Raises:
+        InvalidInputError: An unknown format.
+    """
+    if format_ == "markdown":
+        return export_markdown(opened.database, scope, path)
+    if format_ != "jsonl":
+        raise InvalidInputError(f"format: 'jsonl' or 'markdown', not {format_!r}")
+    embedder = opened.embedder
+    return export_jsonl(opened.database, scope, path, embedder_id=embedder.id, ndim=embedder.ndim)
+
+
+def import_(
+    opened: Opened, scope: str, path: Path, *, progress: Progress | None = None
+) -> Imported:
+    """Take in a file of ``export`` below a scope.
+
+    Raises:
+        InvalidInputError: The file is no export; nothing was written.
+    """
+    embedder = opened.embedder
+    return import_jsonl(
+        opened.database,
+        scope,
+        path,
+        embedder_id=embedder.id,
+        ndim=embedder.ndim,
+        embed=lambda texts: embed_texts(embedder, texts),
+        progress=progress,
+    )
