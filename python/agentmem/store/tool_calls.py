@@ -110,9 +110,10 @@ def _select(connection: apsw.Connection, condition: str, bindings: Sequence[Any]
     return [_row(row) for row in cursor]
 
 
-def waiting(connection: apsw.Connection, session_id: int) -> list[CallRow]:
-    """Return the calls of a session without a result, in order."""
-    return _select(connection, "session_id = ? AND is_answered = 0 ORDER BY number", (session_id,))
+def waiting(connection: apsw.Connection, session_id: int, limit: int) -> list[CallRow]:
+    """Return the newest calls of a session without a result, in order."""
+    condition = "session_id = ? AND is_answered = 0 ORDER BY number DESC LIMIT ?"
+    return _select(connection, condition, (session_id, limit))[::-1]
 
 
 def by_call_id(connection: apsw.Connection, session_id: int, call_id: str) -> CallRow | None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["SessionCalls"]
 
 UNKNOWN_TOOL: Final = "?"
+WINDOW: Final = 10_000
+"""Calls without a result that a write still looks at, the newest."""
 MAX_DEPTH: Final = 8
 """Runs of sub-agents nest this deep, as in the diagram."""
 
@@ -43,7 +45,15 @@ class SessionCalls:
         self.next_batch = session.batches
         self.is_rewriting = False
         self._new: dict[int, CallRow] = {}
-        self._waiting = {row.number: row for row in tool_calls.waiting(connection, session.id)}
+        self._new_refs: dict[str, int] = {}
+        self._new_pairings: set[str | None] = set()
+        # Calls without a result: by number, by what a result would share with them, and, of those
+        # that have not failed yet, by the agent that made them and the batch.
+        self._waiting: dict[int, CallRow] = {}
+        self._by_pairing: dict[str | None, list[int]] = {}
+        self._pending: dict[str | None, dict[int, set[int]]] = {}
+        for row in tool_calls.waiting(connection, session.id, WINDOW):
+            self._wait(row)
         self._stored_waiting = set(self._waiting)
         self._children: dict[int, int] = {}
         self._latest: dict[str, CallRow] = {}
@@ -71,19 +81,32 @@ class SessionCalls:
             if last is None or last[0] != record:
                 self._go_on(part.parent_id, None)
 
+    def _wait(self, row: CallRow) -> None:
+        if row.number not in self._waiting:
+            self._by_pairing.setdefault(row.pairing, []).append(row.number)
+        self._waiting[row.number] = row
+        if row.outcome == "pending":
+            batches = self._pending.setdefault(row.parent_id, {})
+            batches.setdefault(row.batch, set()).add(row.number)
+
     def _go_on(self, parent_id: str | None, batch: int | None) -> None:
         """The agent goes on: its calls of other batches that still wait have failed."""
-        for row in list(self._waiting.values()):
-            if row.parent_id == parent_id and row.batch != batch and row.outcome == "pending":
-                self._put(row._replace(outcome="error"))
-                self.is_rewriting |= row.number in self._stored_waiting
+        batches = self._pending.get(parent_id, {})
+        for other in [one for one in batches if one != batch]:
+            for number in sorted(batches.pop(other)):
+                self._put(self._waiting[number]._replace(outcome="error"))
+                self.is_rewriting |= number in self._stored_waiting
 
     def _put(self, row: CallRow) -> None:
         self._new[row.number] = row
-        if row.is_answered:
-            self._waiting.pop(row.number, None)
-        else:
-            self._waiting[row.number] = row
+        self._new_refs[row.ref] = row.number
+        self._new_pairings.add(row.pairing)
+        if not row.is_answered:
+            self._wait(row)
+        elif row.number in self._waiting:
+            del self._waiting[row.number]
+            self._by_pairing[row.pairing].remove(row.number)
+            self._pending.get(row.parent_id, {}).get(row.batch, set()).discard(row.number)
 
     def _batch(self, given: int | None) -> int:
         if given is not None and given in self._batches:
@@ -136,16 +159,20 @@ class SessionCalls:
 
     def _result(self, part: Part, turn_id: int) -> None:
         outcome = "error" if part.is_error else "ok"
-        same = [row for row in self._waiting.values() if row.pairing == part.pairing]
+        same = self._by_pairing.get(part.pairing)
         if same:
-            latest = max(same, key=lambda row: row.number).batch
-            row = min((row for row in same if row.batch == latest), key=lambda row: row.number)
+            # Of the latest batch that waits, the first call.
+            row = self._waiting[same[-1]]
+            for number in reversed(same):
+                if self._waiting[number].batch != row.batch:
+                    break
+                row = self._waiting[number]
             self.is_rewriting |= row.number in self._stored_waiting and row.outcome != "pending"
             self._put(row._replace(result_id=turn_id, outcome=outcome, is_answered=True))
             return
         pairing = part.pairing
         if pairing is not None and (
-            any(row.pairing == pairing for row in self._new.values())
+            pairing in self._new_pairings
             or tool_calls.is_known(self._connection, self._id, pairing)
         ):
             return
