@@ -207,9 +207,10 @@ class Memory:
         """Write a host's log (L0), verbatim; what the session has already is left alone.
 
         Give the log whole each time, a window that ends with the newest messages, or the newest
-        alone: what is new is found. A single message without an id or a time of its own that says
-        the same as an earlier one is taken for that one. Each part is a turn with the trust of who
-        spoke; the host's record is kept too. Writes are atomic pieces of at most 2,000 turns.
+        alone: what is new is found. One message given alone, without an id or a time of its own,
+        that says the same as an earlier one is taken for that one. Each part is a turn with the
+        trust of who spoke; the host's record is kept too. Writes are atomic pieces of at most
+        2,000 turns.
 
         Args:
             messages: What ``tool_calls`` reads: a list, JSON or JSONL, an open file, a path.

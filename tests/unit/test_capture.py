@@ -130,6 +130,28 @@ class TestReplay:
             memory.capture(messages[end - 3 : end], session="s")
         assert texts(memory, "s") == words
 
+    def test_words_that_come_again_are_new_beside_new_ones(self, memory):
+        turns = [
+            [{"role": "user", "content": "yes"}, {"role": "assistant", "content": f"did {n}"}]
+            for n in range(6)
+        ]
+        for turn in turns:
+            assert memory.capture(turn, session="s").new == 2
+        for turn in turns:
+            assert memory.capture(turn, session="s").new == 0
+        assert texts(memory, "s").count("yes") == 6
+
+    def test_a_changed_first_message_is_no_new_log(self, memory):
+        log = long_log(openai_pair, 6)
+        for hour in range(3):
+            first = {"role": "system", "content": f"It is {hour} o'clock."}
+            end = len(log) - 4 + 2 * hour
+            captured = memory.capture([first, *log[:end]], session="s")
+            assert captured.new == (1 + end if hour == 0 else 3)
+        assert [memory.expand(f"c{n}") for n in range(1, 7)] == [
+            message["content"] for message in log if message["role"] == "tool"
+        ]
+
     def test_the_newest_alone_may_be_given(self, memory):
         messages = long_log(openai_pair, 12)
         for at in range(0, len(messages), 3):

@@ -18,6 +18,7 @@ __all__ = [
     "find",
     "insert_records",
     "names",
+    "newest_record",
     "obtain",
     "run_from",
     "starts",
@@ -107,6 +108,14 @@ def starts(connection: apsw.Connection, session_id: int, digest: int, limit: int
         (session_id, digest),
     ).fetchall()
     return sorted({row[0] for row in (*latest, *first)}, reverse=True)
+
+
+def newest_record(connection: apsw.Connection, session_id: int) -> int:
+    """Return the id of a session's last record, 0 if it has none."""
+    ((newest,),) = connection.execute(
+        "SELECT coalesce(max(id), 0) FROM records WHERE session_id = ?", (session_id,)
+    ).fetchall()
+    return int(newest)
 
 
 def run_from(

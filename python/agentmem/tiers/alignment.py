@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agentmem.store import sessions
@@ -28,50 +27,73 @@ class Alignment:
     A log is given again and again as it grows: whole, as a window that ends with the newest, or as
     the newest alone. So the given records are laid against the stored ones at the place where
     they agree longest, up to the session's end or their own, the earliest of several such places;
-    what comes behind is new. Where they
-    agree nowhere, or part ways in the middle, the n-th record of a digest in the call is the n-th
-    of that digest in the session. A record with the host's own id is known wherever it stands.
+    what comes behind is new. Where they agree nowhere so, or part ways in the middle (a host has
+    changed its first message, or dropped some), a record is known if it stands beside its stored
+    neighbour; one that only says the same as an earlier one is new. A record with the host's own
+    id is known wherever it stands.
     """
 
     next_id: int | None = None
-    is_started: bool = False
+    last_id: int | None = None
+    newest_id: int | None = None
     is_past_end: bool = False
-    seen: Counter[int] = field(default_factory=Counter)
 
     def copy(self) -> Alignment:
         """Return a state that can go on without changing this one."""
-        other = copy(self)
-        other.seen = self.seen.copy()
-        return other
+        return copy(self)
 
     def match(
         self, connection: apsw.Connection, session_id: int, records: Sequence[Record]
     ) -> list[RecordRow | None]:
         """Return the stored record of each given one, None for a new one; go on behind them."""
         found: list[RecordRow | None] = self._run(connection, session_id, records)
+        if found and found[-1] is not None:
+            self.last_id = found[-1].id
         rest = records[len(found) :]
-        self.seen.update(record.digest for record in records[: len(found)])
         if not rest:
             return found
         stored = sessions.by_digests(connection, session_id, [record.digest for record in rest])
-        for record in rest:
-            self.seen[record.digest] += 1
-            known = stored.get(record.digest, [])
-            if record.client_id is not None:
-                found.append(known[0] if known else None)
-            elif self.is_past_end or self.seen[record.digest] > len(known):
-                found.append(None)
-            else:
-                found.append(known[self.seen[record.digest] - 1])
+        for place, record in enumerate(rest):
+            known = [row for row in stored.get(record.digest, ()) if self._was_there(row)]
+            row = None
+            if known and record.client_id is not None:
+                row = known[0]
+            elif known and not self.is_past_end:
+                row = self._beside(connection, session_id, known, rest[place : place + 2])
+            self.last_id = None if row is None else row.id
+            found.append(row)
         return found
+
+    def _was_there(self, row: RecordRow) -> bool:
+        """Whether a record is older than this call, which is not held against itself."""
+        return self.newest_id is not None and row.id <= self.newest_id
+
+    def _beside(
+        self,
+        connection: apsw.Connection,
+        session_id: int,
+        known: Sequence[RecordRow],
+        pair: Sequence[Record],
+    ) -> RecordRow | None:
+        """Return the stored record of the first of a pair, if the one before or behind agrees."""
+        if self.last_id is not None:
+            after = sessions.run_from(connection, session_id, self.last_id + 1, 1)
+            if after and after[0].digest == pair[0].digest and self._was_there(after[0]):
+                return after[0]
+        if len(pair) > 1:
+            for row in (*known[:1], *known[-_STARTS:]):
+                after = sessions.run_from(connection, session_id, row.id + 1, 1)
+                if after and after[0].digest == pair[1].digest:
+                    return row
+        return None
 
     def _run(
         self, connection: apsw.Connection, session_id: int, records: Sequence[Record]
     ) -> list[RecordRow | None]:
         """Return the stored records that the given ones begin with, in step."""
         best: list[RecordRow] = []
-        if not self.is_started:
-            self.is_started = True
+        if self.newest_id is None:
+            self.newest_id = sessions.newest_record(connection, session_id)
             first = records[0].digest
             for start in sessions.starts(connection, session_id, first, _STARTS):
                 run, is_whole = self._compare(connection, session_id, start, records)
@@ -90,11 +112,11 @@ class Alignment:
         self.next_id = None if self.is_past_end else best[-1].id + 1
         return list(best)
 
-    @staticmethod
     def _compare(
-        connection: apsw.Connection, session_id: int, start: int, records: Sequence[Record]
+        self, connection: apsw.Connection, session_id: int, start: int, records: Sequence[Record]
     ) -> tuple[list[RecordRow], bool]:
-        stored = sessions.run_from(connection, session_id, start, len(records))
+        run = sessions.run_from(connection, session_id, start, len(records))
+        stored = [row for row in run if self._was_there(row)]
         for place, (row, record) in enumerate(zip(stored, records, strict=False)):
             if row.digest != record.digest:
                 return stored[:place], False
