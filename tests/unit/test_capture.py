@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -433,3 +434,16 @@ def test_a_store_of_the_first_schema_takes_captures(tmp_path, monkeypatch):
         memory.capture(openai_pair(1, "r"), session="s")
         assert memory.expand("c1") == "r"
         assert memory.verify().ok
+
+
+def test_threads_that_capture_one_log_write_it_once(memory):
+    messages = long_log(openai_pair, 30)
+    with ThreadPoolExecutor(4) as pool:
+        done = list(
+            pool.map(
+                lambda end: memory.capture(messages[:end], session="s"),
+                [len(messages)] * 4 + [20, 40, len(messages)],
+            )
+        )
+    assert sum(one.new for one in done) == len(messages)
+    assert str(memory.canvas("s")) == str(compress(tool_calls(messages)))
