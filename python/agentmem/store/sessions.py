@@ -112,10 +112,10 @@ def starts(connection: apsw.Connection, session_id: int, digest: int, limit: int
 
 def newest_record(connection: apsw.Connection, session_id: int) -> int:
     """Return the id of a session's last record, 0 if it has none."""
-    ((newest,),) = connection.execute(
+    rows: list[Any] = connection.execute(
         "SELECT coalesce(max(id), 0) FROM records WHERE session_id = ?", (session_id,)
     ).fetchall()
-    return int(newest)
+    return int(rows[0][0])
 
 
 def run_from(
