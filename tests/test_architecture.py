@@ -17,7 +17,9 @@ ARROWS = {
     "cli": {"memory", "toollog", "tiers", "embedding", "models", "protocols", "errors", "agentmem"},
     "__main__": {"cli"},
     "aio": {"memory"},
-    "memory": {"opened", "tiers", "index", "toollog", "embedding", "store", "models", "protocols", "errors"},
+    "memory": {"operations", "opened", "tiers", "index", "toollog", "embedding", "store", "models", "protocols",
+               "errors"},
+    "operations": {"opened", "tiers", "models", "protocols"},
     "tiers": {"index", "toollog", "embedding", "store", "models", "protocols", "errors", "_native"},
     "opened": {"index", "embedding", "store", "models", "protocols", "errors"},
     "index": {"store", "errors", "_native"},
@@ -133,6 +135,6 @@ def test_files_stay_short():
         (path.name, lines)
         for folder, ending in (("python/agentmem", "*.py"), ("rust", "*.rs"), ("tests", "*.py"))
         for path in (ROOT / folder).rglob(ending)
-        if (lines := len(path.read_text().splitlines())) > 560
+        if (lines := len(path.read_text().splitlines())) > 520
     ]
     assert long == []

@@ -16,21 +16,17 @@ from agentmem.models import (
     Fact,
     Forgotten,
     Hit,
-    Imported,
-    Stats,
     Trace,
     Turn,
-    Verification,
     parse_id,
 )
 from agentmem.opened import Opened, Progress
+from agentmem.operations import Operations
 from agentmem.protocols import Clock, Embedder, GivenEmbeddings, TokenCounter
 from agentmem.store.scopes import check_scope, join_scope
-from agentmem.tiers import transfer
 from agentmem.tiers.forget import forget
-from agentmem.tiers.inspect import get, history, list_facts, stats, verify
+from agentmem.tiers.inspect import get, history, list_facts
 from agentmem.tiers.recall import recall, recall_many
-from agentmem.tiers.reembed import move_to
 from agentmem.tiers.remember import remember
 from agentmem.tiers.trace import trace
 
@@ -43,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["Memory"]
 
 
-class Memory:
+class Memory(Operations):
     """One folder on disk, opened: facts go in, the right ones come back.
 
     Handles may be used from any thread; several processes may open one folder. A handle that was
@@ -447,83 +443,3 @@ class Memory:
         return compact(
             self._shared, self._scope, messages, session=session, format_=format, **asked
         )
-
-    # Operations
-
-    def sql(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a read-only SQL query over the store of all scopes.
-
-        Use this and not another SQLite library: opening ``store.amem`` with one, in a process that
-        has it open here, can make the kernel drop locks.
-        """
-        return self._shared.database.sql(query, parameters)
-
-    def stats(self) -> Stats:
-        """Return counts and sizes."""
-        return stats(self._shared)
-
-    def verify(self) -> Verification:
-        """Check the store, the index and that they agree; nothing is changed.
-
-        A problem of the index is mended by ``rebuild_index``; one of the store needs a backup.
-        """
-        return verify(self._shared)
-
-    def rebuild_index(self) -> None:
-        """Make the search index anew from the store; no row is lost and no model is needed."""
-        self._shared.index.rebuild()
-
-    def purge(self) -> None:
-        """Rewrite the files so that no byte of forgotten text is left in the folder."""
-        self._shared.database.vacuum()
-        self._shared.index.rebuild()
-
-    def reembed(
-        self,
-        embedder: Embedder | str | os.PathLike[str] | None,
-        *,
-        progress: Progress | None = None,
-    ) -> None:
-        """Move the store to another embedder; resumable, and the old vectors answer meanwhile.
-
-        Args:
-            embedder: What makes the new vectors.
-            progress: Called as ``progress(done, total)``.
-        """
-        move_to(self._shared, embedder, progress=progress)
-
-    def export(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        format: Literal["jsonl", "markdown"] = "jsonl",
-    ) -> int:
-        """Write this scope and what is below it into one file; return the number of rows.
-
-        Args:
-            path: The file; with ``.gz`` it is compressed.
-            format: ``"jsonl"`` holds everything, for ``import_``; ``"markdown"`` is for people.
-        """
-        return transfer.export(self._shared, self._scope, Path(path), format_=format)
-
-    def import_(
-        self, path: str | os.PathLike[str], *, progress: Progress | None = None
-    ) -> Imported:
-        """Take in a file of ``export`` below this scope; a second run adds nothing.
-
-        Raises:
-            InvalidInputError: The file is no export; nothing was written.
-        """
-        return transfer.import_(self._shared, self._scope, Path(path), progress=progress)
-
-    def backup(self, path: str | os.PathLike[str]) -> None:
-        """Write a consistent copy of the store into a new folder; work goes on meanwhile.
-
-        The folder opens as a memory of its own; its index is made at the first open.
-
-        Raises:
-            FileExistsError: The folder holds a store already.
-        """
-        folder = Path(path)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._shared.database.backup(folder / "store.amem")

@@ -305,7 +305,10 @@ def test_fast_constructors_make_the_frozen_classes():
 
     for frozen, make in ((Fact, make_fact), (Hit, make_hit)):
         count = len(dataclasses.fields(frozen))
-        for given in (count, sum(f.default is dataclasses.MISSING for f in dataclasses.fields(frozen))):
+        for given in (
+            count,
+            sum(f.default is dataclasses.MISSING for f in dataclasses.fields(frozen)),
+        ):
             made = make(*range(given))
             assert type(made) is frozen
             assert made == frozen(*range(given))

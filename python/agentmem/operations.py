@@ -1,0 +1,102 @@
+"""The upkeep of an open memory: counts, checks, other forms and other places of what it holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from agentmem.models import Imported, Stats, Verification
+from agentmem.opened import Opened, Progress
+from agentmem.protocols import Embedder
+from agentmem.tiers import transfer
+from agentmem.tiers.inspect import stats, verify
+from agentmem.tiers.reembed import move_to
+
+__all__ = ["Operations"]
+
+
+class Operations:
+    """What :class:`~agentmem.memory.Memory` offers beside writing and reading rows."""
+
+    _shared: Opened
+    _scope: str
+
+    def sql(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a read-only SQL query over the store of all scopes.
+
+        Use this and not another SQLite library: opening ``store.amem`` with one, in a process that
+        has it open here, can make the kernel drop locks.
+        """
+        return self._shared.database.sql(query, parameters)
+
+    def stats(self) -> Stats:
+        """Return counts and sizes."""
+        return stats(self._shared)
+
+    def verify(self) -> Verification:
+        """Check the store, the index and that they agree; nothing is changed.
+
+        A problem of the index is mended by ``rebuild_index``; one of the store needs a backup.
+        """
+        return verify(self._shared)
+
+    def rebuild_index(self) -> None:
+        """Make the search index anew from the store; no row is lost and no model is needed."""
+        self._shared.index.rebuild()
+
+    def purge(self) -> None:
+        """Rewrite the files so that no byte of forgotten text is left in the folder."""
+        self._shared.database.vacuum()
+        self._shared.index.rebuild()
+
+    def reembed(
+        self,
+        embedder: Embedder | str | os.PathLike[str] | None,
+        *,
+        progress: Progress | None = None,
+    ) -> None:
+        """Move the store to another embedder; resumable, and the old vectors answer meanwhile.
+
+        Args:
+            embedder: What makes the new vectors.
+            progress: Called as ``progress(done, total)``.
+        """
+        move_to(self._shared, embedder, progress=progress)
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: Literal["jsonl", "markdown"] = "jsonl",
+    ) -> int:
+        """Write this scope and what is below it into one file; return the number of rows.
+
+        Args:
+            path: The file; with ``.gz`` it is compressed.
+            format: ``"jsonl"`` holds everything, for ``import_``; ``"markdown"`` is for people.
+        """
+        return transfer.export(self._shared, self._scope, Path(path), format_=format)
+
+    def import_(
+        self, path: str | os.PathLike[str], *, progress: Progress | None = None
+    ) -> Imported:
+        """Take in a file of ``export`` below this scope; a second run adds nothing.
+
+        Raises:
+            InvalidInputError: The file is no export; nothing was written.
+        """
+        return transfer.import_(self._shared, self._scope, Path(path), progress=progress)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Write a consistent copy of the store into a new folder; work goes on meanwhile.
+
+        The folder opens as a memory of its own; its index is made at the first open.
+
+        Raises:
+            FileExistsError: The folder holds a store already.
+        """
+        folder = Path(path)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._shared.database.backup(folder / "store.amem")
