@@ -75,7 +75,8 @@ class Operations:
 
         Args:
             path: The file; with ``.gz`` it is compressed.
-            format: ``"jsonl"`` holds everything, for ``import_``; ``"markdown"`` is for people.
+            format: ``"jsonl"`` holds every turn and every version of every fact, for ``import_``
+                (records and tool calls of captured logs stay behind); ``"markdown"`` is for people.
         """
         return transfer.export(self._shared, self._scope, Path(path), format_=format)
 

@@ -378,3 +378,20 @@ def test_hybrid_index_by_itself(tmp_path: Path) -> None:
         _native.HybridIndex.open(tmp_path / "nothing")
     with pytest.raises(InvalidInputError, match="2 ids and 1 texts"):
         index.add([1, 2], ["one"], unit(1, 2))
+
+
+def test_settling_joins_what_reaches_an_eighth_of_the_next(open_index: Any) -> None:
+    index = open_index()
+
+    def add(first: int, count: int, *, settle: bool) -> int:
+        rows = [row(number, f"{name(number)} common") for number in range(first, first + count)]
+        index.apply(rows, [], first + count)
+        index.fold(settle=settle)
+        return index.stats()["segments"]
+
+    assert [add(start, 10, settle=False) for start in (0, 10, 20)] == [1, 2, 3]
+    assert add(30, 10, settle=True) == 1
+    # 40 rows are less than an eighth of 400.
+    assert add(40, 400, settle=True) == 2
+    assert add(440, 20, settle=True) == 1
+    assert found(index, "common") == set(range(460))
