@@ -11,6 +11,8 @@ use crate::{Error, Result, rrf};
 
 /// A secret in Python's terms: start and end in characters, kind.
 type Span = (usize, usize, &'static str);
+/// A text that held secrets: its place among those given, what is left of it, and where they were.
+type Redacted<'py> = (usize, Bound<'py, PyString>, Vec<Span>);
 
 /// Batches up to this many bytes are done without letting go of the interpreter; it takes some 50 µs.
 const DETACHED_BYTES: usize = 1 << 14;
@@ -136,7 +138,7 @@ fn analyze(py: Python<'_>, text: &Bound<'_, PyString>) -> PyResult<Vec<String>> 
     Ok(detach_if_long(py, text.len(), || {
         let mut terms = Vec::new();
         ANALYZER.with_borrow_mut(|analyzer| {
-            analyzer.document(&text, |term| terms.push(term.to_owned()))
+            analyzer.document(&text, |term| terms.push(term.to_owned()));
         });
         terms
     }))
@@ -163,6 +165,10 @@ fn fold_text(py: Python<'_>, text: &Bound<'_, PyString>) -> PyResult<String> {
 /// A digest of each text's folded form.
 #[pyfunction]
 #[pyo3(signature = (texts, /))]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "what Python hands over arrives owned"
+)]
 fn digests<'py>(
     py: Python<'py>,
     texts: Vec<Bound<'py, PyString>>,
@@ -230,10 +236,14 @@ fn redact<'py>(
 /// Replaces the secrets in texts; only the texts that changed come back.
 #[pyfunction]
 #[pyo3(signature = (texts, /))]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "what Python hands over arrives owned"
+)]
 fn redact_many<'py>(
     py: Python<'py>,
     texts: Vec<Bound<'py, PyString>>,
-) -> PyResult<Vec<(usize, Bound<'py, PyString>, Vec<Span>)>> {
+) -> PyResult<Vec<Redacted<'py>>> {
     let owned = texts_of(&texts)?;
     let changed: Vec<(usize, Vec<Span>)> = detach_if_long(py, total(&owned), || {
         let all = owned.iter().enumerate();
