@@ -21,10 +21,9 @@ const PATH_KEYS: [&str; 7] = [
 const COMMAND_KEYS: [&str; 4] = ["command", "cmd", "script", "code"];
 const CONTENT_KEYS: [&str; 4] = ["content", "file_text", "new_source", "text"];
 
-/// The summary, one line, and what kind of tool this is.
-pub(super) fn summarize(tool: &str, arguments: Arguments<'_>) -> (String, Kind) {
+/// The summary, one line, and what kind of call a tool of this kind makes of it.
+pub(super) fn summarize(kind: Kind, arguments: Arguments<'_>) -> (String, Kind) {
     let text = arguments.as_str();
-    let kind = Kind::of(tool);
     let looks_like_json = text.trim_start().starts_with(['{', '[', '"']);
     let value = if matches!(arguments, Arguments::Json(_)) || looks_like_json {
         json::read(text, 3)

@@ -11,16 +11,62 @@ const TAIL: usize = 2 << 10;
 const KEPT: usize = 120;
 const KEPT_BYTES: usize = 1200;
 
+/// A shorter word is no secret that the rules know by its shape, and has no `=`, `:` or blank for the others: `xoxb-` and
+/// ten characters are the shortest.
+const SHORTEST_SECRET: usize = 15;
+
 /// How likely a word is to be used again; lower is likelier.
 pub(super) const CLASSES: u8 = 4;
 
-/// Endings that make a dotted word a file's name rather than an attribute.
-const EXTENSIONS: [&str; 44] = [
-    "py", "rs", "js", "ts", "tsx", "jsx", "go", "rb", "ex", "exs", "heex", "java", "kt", "c", "h",
-    "cc", "cpp", "hpp", "cs", "php", "sh", "sql", "md", "rst", "txt", "json", "jsonl", "yaml",
-    "yml", "toml", "cfg", "ini", "lock", "html", "css", "scss", "vue", "svelte", "csv", "log",
-    "xml", "png", "zip", "swift",
-];
+/// Whether this ending makes a dotted word a file's name rather than an attribute.
+fn is_extension(ending: &str) -> bool {
+    matches!(
+        ending,
+        "py" | "rs"
+            | "js"
+            | "ts"
+            | "tsx"
+            | "jsx"
+            | "go"
+            | "rb"
+            | "ex"
+            | "exs"
+            | "heex"
+            | "java"
+            | "kt"
+            | "c"
+            | "h"
+            | "cc"
+            | "cpp"
+            | "hpp"
+            | "cs"
+            | "php"
+            | "sh"
+            | "sql"
+            | "md"
+            | "rst"
+            | "txt"
+            | "json"
+            | "jsonl"
+            | "yaml"
+            | "yml"
+            | "toml"
+            | "cfg"
+            | "ini"
+            | "lock"
+            | "html"
+            | "css"
+            | "scss"
+            | "vue"
+            | "svelte"
+            | "csv"
+            | "log"
+            | "xml"
+            | "png"
+            | "zip"
+            | "swift"
+    )
+}
 
 /// Candidate identifiers of one result, in order of appearance.
 #[derive(Clone, Debug, Default)]
@@ -30,18 +76,6 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    fn without_secrets(&self) -> Self {
-        let mut out = Self::default();
-        for (class, word) in self.iter().filter(|(_, word)| !holds_secret(word)) {
-            if !out.classes.is_empty() {
-                out.words.push('\n');
-            }
-            out.words.push_str(word);
-            out.classes.push(class);
-        }
-        out
-    }
-
     /// `(class, word)` in order of appearance.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u8, &str)> {
         self.classes.iter().copied().zip(self.words.split('\n'))
@@ -106,17 +140,17 @@ pub(super) fn candidates(
         classes: Vec::with_capacity(kept.len()),
     };
     for (class, start, end) in kept.iter().filter_map(|index| found.get(*index)) {
+        let word = word(*start, *end);
+        if word.len() >= SHORTEST_SECRET && holds_secret(word) {
+            continue;
+        }
         if !out.classes.is_empty() {
             out.words.push('\n');
         }
-        out.words.push_str(word(*start, *end));
+        out.words.push_str(word);
         out.classes.push(*class);
     }
-    if holds_secret(&out.words) {
-        out.without_secrets()
-    } else {
-        out
-    }
+    out
 }
 
 /// What a word is known by.
@@ -158,24 +192,70 @@ fn part(byte: u8) -> u8 {
     PARTS.get(usize::from(byte)).copied().unwrap_or(0)
 }
 
+/// Bytes that a scan passes over: small letters, and ends of words that say nothing of the word before.
+const PLAIN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match PARTS[byte] {
+            LOWER => true,
+            0 => !matches!(byte as u8, b'"' | b'\\' | b'=' | b':'),
+            _ => false,
+        };
+        byte += 1;
+    }
+    table
+};
+
+fn is_plain(byte: u8) -> bool {
+    PLAIN.get(usize::from(byte)).copied().unwrap_or(false)
+}
+
+/// Whether the last word of plain bytes is `bearer` before a blank.
+fn ends_in_bearer(plain: &[u8]) -> bool {
+    let Some(last) = plain.iter().rposition(|byte| part(*byte) != 0) else {
+        return false;
+    };
+    plain.get(last + 1) == Some(&b' ')
+        && plain.get(..=last).is_some_and(|words| {
+            words
+                .strip_suffix(b"bearer")
+                .is_some_and(|before| before.last().is_none_or(|byte| part(*byte) == 0))
+        })
+}
+
 /// Calls `each` with the class, start and end of every word that may name something.
+///
+/// Words of small letters alone are passed over byte by byte: only what follows one, or another sort of byte in it,
+/// makes it worth a look.
 pub(super) fn words(text: &str, each: &mut impl FnMut(u8, usize, usize)) {
     let bytes = text.as_bytes();
     let byte = |index: usize| bytes.get(index).copied().unwrap_or(b' ');
+    let holds_word = |from: usize, to: usize| {
+        let between = bytes.get(from..to).unwrap_or_default();
+        between.iter().any(|byte| part(*byte) != 0)
+    };
     let mut private = false;
-    let mut secret_next = false;
+    // Where the name of a secret ended: the next word is one.
+    let mut secret_from: Option<usize> = None;
     // The line number before, in a listing that numbers its lines: the next one says nothing new.
     let mut line_number = 0u64;
+    // All before is settled; from here to `at` all bytes are plain or end words.
+    let mut settled = 0;
     let mut at = 0;
-    while let Some(&first) = bytes.get(at) {
-        let mut parts = part(first);
-        if parts == 0 {
-            // The letter after a backslash is an escape, not a word's first.
-            at += if first == b'\\' { 2 } else { 1 };
+    while let Some(skipped) = bytes
+        .get(at..)
+        .and_then(|rest| rest.iter().position(|byte| !is_plain(*byte)))
+    {
+        at += skipped;
+        if matches!(byte(at), b'"' | b'=' | b':') && (at == settled || part(byte(at - 1)) == 0) {
+            at += 1;
             continue;
         }
-        let start = at;
-        at += 1;
+        let before = bytes.get(settled..at).unwrap_or_default();
+        let letters = before.iter().rev().take_while(|byte| part(**byte) != 0);
+        let start = at - letters.count();
+        let mut parts = if start < at { LOWER } else { 0 };
         while let Some(&next) = bytes.get(at) {
             let more = part(next);
             if more == 0 {
@@ -184,12 +264,25 @@ pub(super) fn words(text: &str, each: &mut impl FnMut(u8, usize, usize)) {
             parts |= more;
             at += 1;
         }
+        let before = bytes.get(settled..start).unwrap_or_default();
+        if parts == 0 {
+            // The letter after a backslash is an escape, not a word's first.
+            let is_next =
+                secret_from.is_some_and(|from| !holds_word(from, at)) || ends_in_bearer(before);
+            at += 2;
+            settled = at;
+            secret_from = is_next.then_some(at);
+            continue;
+        }
+        let was_secret =
+            secret_from.is_some_and(|from| !holds_word(from, start)) || ends_in_bearer(before);
+        settled = at;
         let end = byte(at);
         let is_quoted = end == b'"';
         // `password=x`, `token: x` and `Bearer x` name a secret: the next word is never shown.
-        let was_secret = secret_next;
-        secret_next = matches!(end, b'=' | b':' | b' ')
-            && names_secret(text.get(start..at).unwrap_or_default(), end);
+        secret_from = (matches!(end, b'=' | b':' | b' ')
+            && names_secret(text.get(start..at).unwrap_or_default(), end))
+        .then_some(at);
         if was_secret || (parts == LOWER && !is_quoted) {
             continue;
         }
@@ -275,7 +368,7 @@ fn class_of(word: &str, parts: u8, quoted: bool, clock: bool) -> Option<u8> {
         let is_file = has(LOWER)
             && word
                 .rsplit_once('.')
-                .is_some_and(|(stem, end)| !stem.is_empty() && EXTENSIONS.contains(&end));
+                .is_some_and(|(stem, end)| !stem.is_empty() && is_extension(end));
         return if is_file {
             Some(0)
         } else {

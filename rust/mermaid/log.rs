@@ -8,13 +8,13 @@ use super::arguments;
 use super::carry::{self, CLASSES, Candidates};
 use super::layout::layout;
 use super::model::{Call, MAX_CALLS, Name, Outcome, Place, Step};
-use super::outcome;
+use super::outcome::{self, Kind};
 use super::root::{RootFinder, strip};
 use super::tokens::estimate_tokens;
 use super::words::cut;
 use super::write::{Page, write_pages};
 use crate::error::{Error, Result};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use xxhash_rust::xxh3::Xxh3;
 
 /// How much a diagram says of each call.
@@ -98,6 +98,9 @@ const FIRST_LINES: (f64, f64) = (120.0, 40.0);
 /// Bytes of a line besides tool, arguments and result.
 const LINE_BYTES: usize = 20;
 
+/// Tools whose kind is remembered.
+const KNOWN_TOOLS: usize = 64;
+
 /// Bytes of arguments whose words count as named.
 const NAMED_BYTES: usize = 2048;
 
@@ -120,6 +123,8 @@ pub struct Log {
     batches: Vec<Option<i64>>,
     /// Hashes of words that arguments have named so far: a diagram shows them anyway.
     named: FxHashSet<u64>,
+    /// Kinds of the tools seen so far, the first few of them.
+    kinds: FxHashMap<String, Kind>,
     root: RootFinder,
     scratch: carry::Scratch,
     raw_bytes: usize,
@@ -194,7 +199,8 @@ impl Log {
             (false, None) => Outcome::Pending,
             (false, Some(_)) => Outcome::Ok,
         };
-        let (summary, kind) = arguments::summarize(&shown, call.arguments);
+        let kind = self.kind_of(&shown);
+        let (summary, kind) = arguments::summarize(kind, call.arguments);
         let told = outcome::summarize(kind, outcome, call.result);
         let named = &mut self.named;
         let head = text
@@ -223,6 +229,17 @@ impl Log {
         self.parents.push(call.parent);
         self.batches.push(call.batch);
         Ok(())
+    }
+
+    fn kind_of(&mut self, tool: &str) -> Kind {
+        if let Some(kind) = self.kinds.get(tool) {
+            return *kind;
+        }
+        let kind = Kind::of(tool);
+        if self.kinds.len() < KNOWN_TOOLS {
+            self.kinds.insert(tool.to_owned(), kind);
+        }
+        kind
     }
 
     /// Number of calls.
@@ -404,22 +421,20 @@ fn carry_over(
     tokens: f64,
 ) -> (String, usize) {
     let (mut bytes, mut tokens) = (bytes.min(CARRY_BYTES as f64), tokens);
-    let found: Vec<(u8, &str, u64)> = digest
-        .candidates
-        .iter()
-        .map(|(class, word)| (class, word, carry::hash_of(word)))
-        .filter(|(_, word, hash)| !carried.contains(hash) && !result.contains(word))
-        .collect();
+    let found: Vec<(u8, &str)> = digest.candidates.iter().collect();
     let mut taken = vec![false; found.len()];
     let mut cost = 0;
     for wanted in 0..CLASSES {
-        for ((class, word, hash), taken) in found.iter().zip(&mut taken) {
-            if *class != wanted {
+        for ((class, word), taken) in found.iter().zip(&mut taken) {
+            let size = (word.len() + 1) as f64;
+            if *class != wanted || size > bytes {
                 continue;
             }
             let price = estimate_tokens(word) + 1;
-            let size = (word.len() + 1) as f64;
-            if size <= bytes && price as f64 <= tokens && carried.insert(*hash) {
+            if price as f64 <= tokens
+                && !result.contains(word)
+                && carried.insert(carry::hash_of(word))
+            {
                 bytes -= size;
                 tokens -= price as f64;
                 cost += price;
@@ -428,7 +443,7 @@ fn carry_over(
         }
     }
     let mut out = String::new();
-    for ((_, word, _), _) in found.iter().zip(taken).filter(|(_, taken)| *taken) {
+    for ((_, word), _) in found.iter().zip(taken).filter(|(_, taken)| *taken) {
         if !out.is_empty() {
             out.push(' ');
         }

@@ -39,24 +39,38 @@ pub(super) fn cut(text: &str, most: usize) -> Cow<'_, str> {
 pub(super) fn one_line(text: &str, most: usize) -> String {
     let mut out = String::with_capacity(text.len().min(most + 8));
     let mut gap = false;
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
+    let mut rest = text;
+    while out.len() <= most {
+        let visible = rest.bytes().take(most + 1).take_while(u8::is_ascii_graphic);
+        let length = visible.count();
+        if length > 0 {
+            if gap && !out.is_empty() {
+                out.push(' ');
+            }
+            gap = false;
+            // What is cut does not depend on how far a run goes on.
+            let length = length.min((most + 1).saturating_sub(out.len()).max(1));
+            let (run, after) = rest.split_at(length);
+            out.push_str(run);
+            rest = after;
+            continue;
+        }
+        let mut characters = rest.chars();
+        let Some(character) = characters.next() else {
+            break;
+        };
         if character == '\u{1B}' {
             skip_ansi(&mut characters);
-            continue;
-        }
-        if character.is_whitespace() || character.is_control() || character == '\u{FEFF}' {
+        } else if character.is_whitespace() || character.is_control() || character == '\u{FEFF}' {
             gap = true;
-            continue;
+        } else {
+            if gap && !out.is_empty() {
+                out.push(' ');
+            }
+            gap = false;
+            out.push(character);
         }
-        if gap && !out.is_empty() {
-            out.push(' ');
-        }
-        gap = false;
-        out.push(character);
-        if out.len() > most {
-            break;
-        }
+        rest = characters.as_str();
     }
     match cut(&out, most) {
         Cow::Borrowed(kept) if kept.len() == out.len() => out,
@@ -64,27 +78,18 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
     }
 }
 
-fn skip_ansi(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    match characters.peek() {
-        Some('[') => {
+fn skip_ansi(characters: &mut std::str::Chars<'_>) {
+    match characters.as_str().bytes().next() {
+        Some(b'[') => {
             characters.next();
-            for character in characters.by_ref() {
-                if ('@'..='~').contains(&character) {
-                    break;
-                }
-            }
+            characters.find(|character| ('@'..='~').contains(character));
         }
-        Some(']') => {
-            for character in characters.by_ref() {
-                if character == '\u{7}' || character == '\\' {
-                    break;
-                }
-            }
+        Some(b']') => {
+            characters.find(|character| matches!(character, '\u{7}' | '\\'));
         }
-        Some(_) => {
+        _ => {
             characters.next();
         }
-        None => {}
     }
 }
 

@@ -16,7 +16,7 @@ import pytest
 
 from agentmem.errors import InvalidInputError, ToolLogError
 from agentmem.toollog.formats import iter_messages, iter_tool_calls, read_messages, tool_calls
-from agentmem.toollog.formats.claude_code import is_hook_line
+from agentmem.toollog.formats.claude_code import calls_of_line
 from agentmem.toollog.formats.parts import WARNINGS_PER_LOG
 from agentmem.toollog.models import ToolLogWarning
 
@@ -283,11 +283,40 @@ HOOK = (
 
 
 def test_only_whole_hook_lines_are_passed_over() -> None:
-    assert is_hook_line(HOOK.encode())
+    assert calls_of_line(HOOK.encode()) == b""
     quoted = json.dumps({"parentUuid": None, "sessionId": "s", "type": "user", "x": HOOK})
     inside = '{"parentUuid":null,"sessionId":"s","message":{"type":"message"},' + HOOK[40:]
     for line in (HOOK[:-1], quoted, inside, HOOK.replace("hook_progress", "agent_progress")):
-        assert not is_hook_line(line.encode())
+        assert calls_of_line(line.encode()) == line.encode()
+
+
+def copied(copy: dict[str, Any], **more: Any) -> dict[str, Any]:
+    content = [{"type": "tool_result", "tool_use_id": "t", "content": "Error: no, a quote"}]
+    message = {"role": "user", "content": content}
+    head = {"parentUuid": None, "sessionId": "s", "type": "user", "message": message}
+    return {**head, **more, "uuid": "u", "toolUseResult": copy}
+
+
+def compact(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def test_copies_of_results_are_not_decoded_and_change_nothing() -> None:
+    inner = copied({"stdout": "x" * 1000})
+    deep = copied({"note": ',"toolUseResult":{'}, extra={"a": 1, "toolUseResult": {"b": 2}})
+    agent = copied({"agentId": "a1"})
+    named = {**inner, "sourceToolAssistantUUID": "0" * 36}
+    for record in (inner, named):
+        assert len(calls_of_line(compact(record))) < 300
+    for line in (compact(agent), compact(inner)[:-1], compact(inner)[:-2]):
+        assert calls_of_line(line) == line
+    start = jsonl({"parentUuid": None, "sessionId": "s", "type": "system"})
+    for record in (inner, deep, agent, named):
+        (read,) = tool_calls(start + compact(record))
+        (given,) = tool_calls([record])
+        assert read == given
+        assert read.result == "Error: no, a quote"
+        assert not read.is_error
 
 
 def lines_of(count: int) -> Iterator[bytes]:

@@ -23,7 +23,7 @@ import orjson
 from agentmem.errors import InvalidInputError, ToolLogError
 from agentmem.toollog.formats.parts import WARNINGS_PER_LOG, Context, Record
 
-Skip = Callable[[bytes], bool]
+Trim = Callable[[bytes], bytes]
 
 _CHUNK_BYTES: Final = 1 << 20
 _GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -59,13 +59,13 @@ def as_path(messages: object) -> Path | None:
     )
 
 
-def records(messages: object, context: Context, skip: Skip | None = None) -> Iterator[Record]:
+def records(messages: object, context: Context, trim: Trim | None = None) -> Iterator[Record]:
     """Yield the records of a log.
 
     Args:
         messages: Objects, a document, JSON or JSONL as bytes or text, an open file, or a path.
         context: The reading pass; ``file`` is used in messages.
-        skip: Lines that need not be decoded.
+        trim: Gives what of a line need be decoded; nothing if empty.
 
     Raises:
         InvalidInputError: The input is none of these.
@@ -75,11 +75,11 @@ def records(messages: object, context: Context, skip: Skip | None = None) -> Ite
     path = as_path(messages)
     if path is not None:
         with path.open("rb") as file:
-            yield from _decoded(_plain_chunks(file, context), context, skip)
+            yield from _decoded(_plain_chunks(file, context), context, trim)
         return
     chunks = _chunks(messages, context)
     if chunks is not None:
-        yield from _decoded(chunks, context, skip)
+        yield from _decoded(chunks, context, trim)
     elif isinstance(messages, Mapping) or _is_model(messages):
         yield Record(1, plain(messages))
     elif isinstance(messages, Iterable):
@@ -171,7 +171,7 @@ def _plain_chunks(file: BinaryIO, context: Context) -> Iterator[bytes]:
         yield chunk
 
 
-def _decoded(chunks: Iterator[bytes], context: Context, skip: Skip | None) -> Iterator[Record]:
+def _decoded(chunks: Iterator[bytes], context: Context, trim: Trim | None) -> Iterator[Record]:
     """Yield the records of JSONL or of one document, whichever the bytes are."""
     pieces = []
     for chunk in chunks:
@@ -192,7 +192,7 @@ def _decoded(chunks: Iterator[bytes], context: Context, skip: Skip | None) -> It
         yield Record(number, value, first)
         if newline:
             rest = chain((after,), chunks)
-            yield from _lines(rest, context, skip, first=number + 1, readable=True)
+            yield from _lines(rest, context, trim, first=number + 1, readable=True)
         return
     # The first line alone is no JSON: one document over many lines, or a damaged line.
     data = head + b"".join(chunks)
@@ -204,7 +204,7 @@ def _decoded(chunks: Iterator[bytes], context: Context, skip: Skip | None) -> It
     if data.startswith(b"[") and not _is_json(data.split(b"\n", 2)[1:2]):
         yield from _torn_array(data, context, problem)
         return
-    yield from _lines(iter((data,)), context, skip, first=number)
+    yield from _lines(iter((data,)), context, trim, first=number)
 
 
 def _is_json(lines: list[bytes]) -> bool:
@@ -229,7 +229,7 @@ def _split(chunks: Iterable[bytes]) -> Iterator[bytes]:
 def _lines(
     chunks: Iterable[bytes],
     context: Context,
-    skip: Skip | None,
+    trim: Trim | None,
     *,
     first: int,
     readable: bool = False,
@@ -241,10 +241,11 @@ def _lines(
     bad: list[tuple[str, int]] = []
     loads = orjson.loads
     for number, line in enumerate(_split(chunks), first):
-        if not line or (skip is not None and skip(line)):
+        needed = line if trim is None else trim(line)
+        if not needed:
             continue
         try:
-            value = loads(line)
+            value = loads(needed)
         except orjson.JSONDecodeError:
             value, problem = _decode(line, context, number)
             if problem is not None:

@@ -25,8 +25,13 @@ _SESSION_FIELDS = frozenset(
     {"leafUuid", "messageId", "sessionId", "session_id", "subtype", "uuid", "userType"}
 )
 
-_HOOK_START: Final = b'"type":"progress","data":{"type":"'
-_HOOK_KINDS: Final = (b"hook_progress", b"bash_progress")
+_HOOK_STARTS: Final = (
+    b'"type":"progress","data":{"type":"hook_progress"',
+    b'"type":"progress","data":{"type":"bash_progress"',
+)
+_COPY_START: Final = b',"toolUseResult":{'
+_COPY_END: Final = b'},"sourceToolAssistantUUID":"'
+_COPY_END_BYTES: Final = len(_COPY_END) + 36 + len('"}')
 _HOOK_PREFIX_BYTES: Final = 800
 """The fields before ``type`` are ids, a folder and a branch: some 300 bytes."""
 
@@ -74,9 +79,11 @@ class ClaudeCode:
             unflagged=False if isinstance(structured, dict) else None,
         )
         for part in parts:
-            if part.role == "tool_result":
-                _link_result(structured, part, context)
-            elif part.role == "tool_call":
+            role = part.role
+            if role == "tool_result":
+                if structured is not None:
+                    _link_result(structured, part, context)
+            elif role == "tool_call":
                 self._remember_prompt(part)
         return parts
 
@@ -145,20 +152,27 @@ def _link_result(structured: object, part: Part, context: Context) -> None:
             context.links.setdefault(agent_id, part.call_id)
 
 
-def is_hook_line(line: bytes) -> bool:
-    """Return True for a progress line that can hold no call, without decoding it.
+def calls_of_line(line: bytes) -> bytes:
+    """Return what of a line must be decoded to find its calls; empty if it can hold none.
 
-    Such lines are 40 % of a session's bytes. Only the first ``type`` of a line that starts as
-    Claude Code writes it is asked, so no other host's record and no content can look like one.
+    Some 40 % of a session's bytes are progress lines of hooks, and a quarter are copies of
+    results for the screen (``toolUseResult``). Both are known by how Claude Code writes a line:
+    only its first ``type`` is asked, and a copy must come last but for one id. Quotes inside
+    texts are escaped, so no content can look like either; a copy deeper in the line leaves JSON
+    that can't be decoded, and the caller then decodes the whole line.
     """
-    start = line.find(_HOOK_START, 0, _HOOK_PREFIX_BYTES)
-    return (
-        start > 0
-        and line.startswith(_HOOK_KINDS, start + len(_HOOK_START))
-        and line.startswith(b'{"parentUuid":')
-        and line.find(b'"type":"') == start
-        and line.endswith(b"}")
-    )
+    kind = line.find(b'"type":"', 0, _HOOK_PREFIX_BYTES)
+    if kind < 0 or not line.startswith(b'{"parentUuid":'):
+        return line
+    if line.startswith(_HOOK_STARTS, kind):
+        return b"" if line.endswith(b"}") else line
+    start = line.find(_COPY_START, kind)
+    if start < 0 or not (
+        line.endswith(b"}}") or line.startswith(_COPY_END, len(line) - _COPY_END_BYTES)
+    ):
+        return line
+    # The id of a sub-agent stands only in the copy.
+    return line if line.find(b'"agentId"', start) >= 0 else line[:start] + _COPY_START + b"}}"
 
 
 def session_files(folder: Path) -> list[tuple[Path, str | None]]:

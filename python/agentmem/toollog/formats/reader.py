@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from agentmem.errors import InvalidInputError, ToolLogError
 from agentmem.toollog.formats.anthropic import Anthropic
-from agentmem.toollog.formats.claude_code import ClaudeCode, is_hook_line, session_files
+from agentmem.toollog.formats.claude_code import ClaudeCode, calls_of_line, session_files
 from agentmem.toollog.formats.langchain import LangChain
 from agentmem.toollog.formats.mcp import MCP
 from agentmem.toollog.formats.openai_chat import OpenAIChat
@@ -250,7 +250,7 @@ def _logs(
 
 
 def _in_file(messages: Any, context: Context) -> Iterator[tuple[Iterable[Record], Context]]:
-    source = records(messages, context, None if context.words else is_hook_line)
+    source = records(messages, context, None if context.words else calls_of_line)
     for log in _split(source, 0):
         yield log, context
     if context.unknown and not context.known:
