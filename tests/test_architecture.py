@@ -16,7 +16,7 @@ ROOT = PACKAGE.parents[1]
 ARROWS = {
     "cli": {"memory", "toollog", "tiers", "embedding", "models", "protocols", "errors", "agentmem"},
     "__main__": {"cli"},
-    "aio": {"memory"},
+    "aio": {"memory", "errors"},
     "memory": {"operations", "opened", "tiers", "index", "toollog", "embedding", "store", "models", "protocols",
                "errors"},
     "operations": {"opened", "tiers", "models", "protocols"},

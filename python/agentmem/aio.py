@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from agentmem.errors import ClosedError, InvalidInputError
 from agentmem.memory import Memory
 
 __all__ = ["AsyncMemory"]
@@ -23,14 +25,19 @@ def _awaitable(
 ) -> Callable[Concatenate[AsyncMemory, P], Coroutine[Any, Any, R]]:
     @wraps(method)
     async def call(self: AsyncMemory, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        memory = self.memory
         # The threads of a closed or inherited executor never answer.
-        memory._shared.check()  # noqa: SLF001
-        return await asyncio.get_running_loop().run_in_executor(
-            self.executor, partial(method, memory, *args, **kwargs)
-        )
+        self._check()
+        # The first call opens the folder, in the thread too: the loop never waits for a disk.
+        work = partial(_call, self, method, args, kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self.executor, work)
 
     return call
+
+
+def _call(
+    handle: AsyncMemory, method: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> R:
+    return method(handle.memory, *args, **kwargs)
 
 
 class AsyncMemory:
@@ -48,19 +55,31 @@ class AsyncMemory:
         self._open: Callable[[], Memory] = partial(Memory, path, **options)
         self._memory: Memory | None = None
         self._owns = True
+        self._is_closed = False
+        self._opening = threading.Lock()
+        if isinstance(max_workers, bool) or not isinstance(max_workers, int) or max_workers < 1:
+            raise InvalidInputError(f"max_workers: at least 1 is needed, {max_workers!r} was given")
         self.executor = ThreadPoolExecutor(max_workers, thread_name_prefix="agentmem")
 
     @property
     def memory(self) -> Memory:
         """The memory underneath; it is opened at first need."""
-        if self._memory is None:
-            self._memory = self._open()
-        return self._memory
+        with self._opening:
+            if self._memory is None:
+                if self._is_closed:
+                    raise ClosedError("this memory was closed; open it again")
+                self._memory = self._open()
+            return self._memory
+
+    def _check(self) -> None:
+        if self._memory is not None:
+            self._memory._shared.check()  # noqa: SLF001
+        elif self._is_closed:
+            raise ClosedError("this memory was closed; open it again")
 
     async def __aenter__(self) -> Self:
-        if self._memory is None:
-            loop = asyncio.get_running_loop()
-            self._memory = await loop.run_in_executor(self.executor, self._open)
+        self._check()
+        await asyncio.get_running_loop().run_in_executor(self.executor, lambda: self.memory)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -69,6 +88,7 @@ class AsyncMemory:
     async def close(self) -> None:
         """Close the memory and its threads; a second call does nothing."""
         if self._owns:
+            self._is_closed = True
             if self._memory is not None and not self._memory._shared.database.is_closed:  # noqa: SLF001
                 loop = asyncio.get_running_loop()
                 await loop.run_in_executor(self.executor, self._memory.close)

@@ -78,7 +78,9 @@ class Memory(Operations):
         if ann not in ("auto", "exact", "hnsw"):
             raise InvalidInputError(f"ann: 'auto', 'exact' or 'hnsw', not {ann!r}")
         self._scope = check_scope(scope)
-        self._shared = Opened(Path(path), embedder, clock, durability, ann, redact=redact)
+        self._shared = Opened(
+            Path(path).absolute(), embedder, clock, durability, ann, redact=redact
+        )
 
     @property
     def path(self) -> Path:
@@ -98,7 +100,7 @@ class Memory(Operations):
     def scoped(self, scope: str) -> Memory:
         """Return a handle of the same store, bound to a scope below this one's."""
         handle = copy(self)
-        handle._scope = join_scope(self._scope, check_scope(scope))  # noqa: SLF001
+        handle._scope = check_scope(join_scope(self._scope, check_scope(scope)))  # noqa: SLF001
         return handle
 
     def __enter__(self) -> Self:

@@ -11,7 +11,6 @@ from dataclasses import MISSING, dataclass, field, make_dataclass
 from dataclasses import fields as dataclass_fields
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
-from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from agentmem.errors import InvalidInputError
@@ -43,7 +42,6 @@ __all__ = [
 T = TypeVar("T")
 Tier = Literal["L0", "L1", "L2", "L3"]
 TIERS: tuple[Tier, ...] = ("L0", "L1", "L2", "L3")
-EMPTY: Mapping[str, Any] = MappingProxyType({})
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -226,7 +224,7 @@ class Captured:
     ids: tuple[str, ...]
     new: int
     duplicates: int
-    redacted: Mapping[str, int] = field(default_factory=lambda: EMPTY)
+    redacted: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +254,7 @@ class Forgotten:
 
     ids: tuple[str, ...]
     dry_run: bool
-    counts: Mapping[str, int] = field(default_factory=lambda: EMPTY)
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -292,7 +290,7 @@ class Stats:
     store_bytes: int
     index_bytes: int
     guard_trips: int
-    redacted: Mapping[str, int] = field(default_factory=lambda: EMPTY)
+    redacted: Mapping[str, int] = field(default_factory=dict)
     last_fold_error: str | None = None
 
 

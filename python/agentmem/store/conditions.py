@@ -19,6 +19,9 @@ __all__ = ["FIELDS", "ConditionRow", "check_where", "matches"]
 
 Scalar = str | int | float | bool | None
 FIELDS = ("$kind", "$session", "$subject", "$tag", "$priority", "$trust")
+# As the native index, so that the two never differ in what they refuse.
+MOST_CONDITIONS = 256
+MOST_NUMBER = 10**308
 OPERATORS = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists")
 
 
@@ -59,6 +62,8 @@ def _check_scalar(value: object, path: str) -> None:
         raise InvalidInputError(
             f"where: {path!r} compares with a string, number, boolean or None, {value!r} was given"
         )
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > MOST_NUMBER:
+        raise InvalidInputError(f"where: {path!r} can't be compared with so large a number")
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidInputError(f"where: {path!r} can't be compared with {value!r}")
 
@@ -73,6 +78,16 @@ def check_where(where: Mapping[str, Any] | None) -> str | None:
         return None
     if not isinstance(where, Mapping):
         raise InvalidInputError(f"where: a mapping is needed, {where!r} was given")
+    weight = sum(
+        sum(len(one) if isinstance(one, list | tuple) else 1 for one in condition.values())
+        if isinstance(condition, Mapping)
+        else 1
+        for condition in where.values()
+    )
+    if weight > MOST_CONDITIONS:
+        raise InvalidInputError(
+            f"where: at most {MOST_CONDITIONS} conditions and values are allowed, not {weight}"
+        )
     for path, condition in where.items():
         if not isinstance(path, str) or not path:
             raise InvalidInputError(f"where: {path!r} is no path; paths are non-empty strings")
@@ -106,6 +121,10 @@ def _check_condition(path: str, condition: object) -> None:
                 raise InvalidInputError(f"where: $exists at {path!r} needs True or False")
         else:
             _check_scalar(operand, path)
+            if operator not in ("$eq", "$ne") and _kind_of(operand) not in ("str", "number"):
+                raise InvalidInputError(
+                    f"where: {operator} at {path!r} needs a string or a number, {operand!r} was given"
+                )
 
 
 def _kind_of(value: Scalar) -> str:
@@ -148,20 +167,30 @@ def _values(row: ConditionRow, path: str) -> Iterator[Scalar]:
         if value is not None:
             yield int(value) if path == "$trust" else value
         return
-    found: Any = row.metadata
-    for step in path.split("."):
-        if not isinstance(found, Mapping) or step not in found:
-            return
-        found = found[step]
-    for value in found if isinstance(found, list | tuple) else (found,):
-        if not isinstance(value, Mapping | list | tuple):
-            yield value
+    for found in _reached(row.metadata, path):
+        for value in found if isinstance(found, list | tuple) else (found,):
+            if not isinstance(value, Mapping | list | tuple):
+                yield value
+
+
+def _reached(found: Any, path: str) -> Iterator[Any]:
+    """Yield what a dotted path leads to; a key may itself hold dots."""
+    if not isinstance(found, Mapping):
+        return
+    if path in found:
+        yield found[path]
+    for place, character in enumerate(path):
+        if character == "." and path[:place] in found:
+            yield from _reached(found[path[:place]], path[place + 1 :])
 
 
 def _holds(row: ConditionRow, path: str, operator: str, operand: Any) -> bool:
     values = list(_values(row, path))
     if operator == "$exists":
-        return bool(values) is operand
+        is_there = bool(values) or (
+            path[0] != "$" and any(True for _ in _reached(row.metadata, path))
+        )
+        return is_there is operand
     if operator == "$ne":
         return not any(_equal(value, operand) for value in values)
     if operator == "$in":

@@ -168,7 +168,7 @@ def translate(error: apsw.Error, path: Path) -> AgentMemError:
         )
     if isinstance(error, apsw.NotADBError):
         return NotAStoreError(f"{detail}; give the folder of an agentmem store")
-    if isinstance(error, apsw.CorruptError):
+    if isinstance(error, apsw.CorruptError) or "unsupported file format" in str(error):
         return CorruptStoreError(f"{detail}; restore a backup, nothing was repaired or removed")
     if isinstance(error, (apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError)):
         return ReadOnlyStoreError(f"{detail}; make the folder and its files writable")

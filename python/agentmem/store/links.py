@@ -20,6 +20,7 @@ __all__ = [
     "dependants",
     "insert_sources",
     "insert_tags",
+    "rests_on",
     "source_numbers",
     "sources_of",
     "tags_of",
@@ -95,6 +96,18 @@ def dependants(
             (json.dumps(list(ids)), tier),
         )
     )
+
+
+def rests_on(connection: apsw.Connection, sources: Iterable[tuple[int, int]], fact: int) -> bool:
+    """Whether any of these rows is a fact, or rests on it through any number of others."""
+    ids = [number for tier, number in sources if tier == 1]
+    row = connection.execute(
+        "WITH RECURSIVE below(id) AS (SELECT value FROM json_each(?1) UNION "
+        "SELECT source_id FROM sources JOIN below ON tier = 1 AND row_id = below.id "
+        "WHERE source_tier = 1) SELECT 1 FROM below WHERE id = ?2",
+        (json.dumps(ids), fact),
+    ).fetchone()
+    return row is not None
 
 
 def delete_links(connection: apsw.Connection, tier: int, ids: Sequence[int]) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from agentmem._native import redact_many
+from agentmem._native import redact, redact_many
 from agentmem.errors import InvalidInputError
 from agentmem.models import parse_id, to_ms
 from agentmem.store.index_rows import dump_metadata
 
-__all__ = ["NewFact", "checked", "whole_text"]
+__all__ = ["PLAIN", "NewFact", "checked", "redact_value", "whole_text"]
 
 MAX_TEXT = 64 * 1024 * 1024
 MAX_NAME = 1_024
@@ -73,26 +74,39 @@ def _shown(value: object) -> str:
 def _json(value: object, argument: str) -> str:
     try:
         text = dump_metadata(value)
-    except (TypeError, ValueError, RecursionError) as error:
+        for number in _numbers(value):
+            float(number)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InvalidInputError(f"{argument}: it must be JSON data: {error}") from error
     if len(text) > MAX_METADATA:
         raise InvalidInputError(
             f"{argument}: at most {MAX_METADATA} characters of JSON, {len(text)} were given"
         )
+    if _depth(text) > MAX_DEPTH:
+        raise InvalidInputError(f"{argument}: at most {MAX_DEPTH} levels of nesting are allowed")
     return whole_text(text)
 
 
+def _numbers(value: object) -> Iterator[int]:
+    """Yield the integers in JSON data; one that no float reaches can't be compared or indexed."""
+    if isinstance(value, Mapping):
+        for item in value.values():
+            yield from _numbers(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _numbers(item)
+    elif isinstance(value, int):
+        yield value
+
+
 def _metadata(value: object) -> str:
-    if value is None or value == {}:
+    if value is None:
         return "{}"
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise InvalidInputError(
             f"metadata: a mapping with string keys is needed, {_shown(value)} was given"
         )
-    text = _json(dict(value), "metadata")
-    if _depth(text) > MAX_DEPTH:
-        raise InvalidInputError(f"metadata: at most {MAX_DEPTH} levels of nesting are allowed")
-    return text
+    return _json(dict(value), "metadata")
 
 
 def _depth(text: str) -> int:
@@ -117,8 +131,6 @@ def _depth(text: str) -> int:
 
 
 def _tags(value: object) -> tuple[str, ...]:
-    if value == ():
-        return ()
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise InvalidInputError(f"tags: several strings are needed, {_shown(value)} was given")
     found: dict[str, None] = {}
@@ -131,7 +143,7 @@ def _tags(value: object) -> tuple[str, ...]:
 
 
 def _ids(value: object, argument: str) -> tuple[tuple[int, int], ...]:
-    if value is None or value == ():
+    if value is None:
         return ()
     several: Iterable[Any] = (value,) if isinstance(value, str) else value  # type: ignore[assignment]
     if not isinstance(several, Iterable):
@@ -232,12 +244,16 @@ def check_fact(item: Mapping[str, Any]) -> NewFact:
     return fact
 
 
-def checked(items: Iterable[str | Mapping[str, Any]], *, redact: bool) -> list[NewFact]:
+def checked(items: Iterable[str | Mapping[str, Any]], *, is_redacting: bool) -> list[NewFact]:
     """Return every item, checked and redacted, or raise for the first that is wrong.
 
     Raises:
         InvalidInputError: Names the position of the item, the field and what is allowed.
     """
+    if isinstance(items, str | Mapping) or not isinstance(items, Iterable):
+        raise InvalidInputError(
+            f"facts: several texts or mappings are needed, {_shown(items)} was given"
+        )
     found: list[NewFact] = []
     for position, item in enumerate(items):
         try:
@@ -251,7 +267,7 @@ def checked(items: Iterable[str | Mapping[str, Any]], *, redact: bool) -> list[N
                 )
         except InvalidInputError as error:
             raise InvalidInputError(f"facts[{position}]: {error}") from error
-    return _redacted(found) if redact else found
+    return _redacted(found) if is_redacting else found
 
 
 def _redacted(items: list[NewFact]) -> list[NewFact]:
@@ -262,9 +278,13 @@ def _redacted(items: list[NewFact]) -> list[NewFact]:
         strings.append(item.text)
         places.append((at, "text", 0))
         if item is not PLAIN and item[1:14] != PLAIN[1:14]:
-            for field in ("metadata", "value", "subject", "attribute", "key", "session"):
+            for field in ("metadata", "value"):
                 content = getattr(item, field)
                 if content is not None and content != "{}":
+                    items[at] = _redacted_json(items[at], field, content)
+            for field in ("kind", "subject", "attribute", "key", "session"):
+                content = getattr(item, field)
+                if content is not None:
                     strings.append(content)
                     places.append((at, field, 0))
             for nth, tag in enumerate(item.tags):
@@ -279,3 +299,48 @@ def _redacted(items: list[NewFact]) -> list[NewFact]:
         kinds = tuple(kind for _, _, kind in spans)
         items[at] = item._replace(**{field: value, "redacted": item.redacted + kinds})
     return items
+
+
+def _redacted_json(item: NewFact, field: str, text: str) -> NewFact:
+    kinds: list[str] = []
+    value = redact_value(json.loads(text), kinds)
+    if not kinds:
+        return item
+    changed: dict[str, Any] = {field: dump_metadata(value), "redacted": (*item.redacted, *kinds)}
+    return item._replace(**changed)
+
+
+def redact_value(value: Any, kinds: list[str], name: str = "") -> Any:
+    """Return JSON data without secrets; the kinds of those found are added to ``kinds``.
+
+    A scalar is looked at beside the name it stands under, as in ``password: …``, so that what only
+    its name makes a secret is found; the structure around it never changes.
+    """
+    if isinstance(value, dict):
+        return {
+            _redacted_leaf(key, kinds): redact_value(item, kinds, key)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [redact_value(item, kinds, name) for item in value]
+    if isinstance(value, str):
+        return _redacted_leaf(value, kinds, name)
+    if isinstance(value, int | float) and not isinstance(value, bool) and name:
+        shown = _redacted_leaf(str(value), kinds, name)
+        return value if shown == str(value) else shown
+    return value
+
+
+def _redacted_leaf(text: str, kinds: list[str], name: str = "") -> str:
+    found, spans = redact(text)
+    if spans:
+        kinds += [kind for _, _, kind in spans]
+        return found
+    if name:
+        # Without what would end an assigned value early; the whole leaf goes if any part is secret.
+        _, spans = redact(f"{name}={''.join(text.split())}")
+        named = [kind for start, _, kind in spans if start > len(name)]
+        if named:
+            kinds.append(named[0])
+            return f"[redacted:{named[0]}]"
+    return text

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from agentmem.errors import NotFoundError
+from agentmem.errors import EmbedderMismatchError, NotFoundError
 from agentmem.models import TRUSTS, Fact, Trust, format_id, from_ms, make_fact
 from agentmem.store import embeddings, facts, turns
 from agentmem.store.index_rows import fact_index_rows
@@ -14,17 +14,37 @@ from agentmem.store.links import insert_sources, insert_tags
 from agentmem.store.scopes import contains, obtain
 
 if TYPE_CHECKING:
+    import apsw
+
     from agentmem.store.database import Transaction
     from agentmem.tiers.fact_input import NewFact
 
-__all__ = ["FactRows", "NeedsVectorsError"]
+__all__ = ["FactRows", "NeedsVectorsError", "Space", "require_space"]
 
+# An embedder's id and the length of its vectors.
+Space = tuple[str, int]
 # number, turn or None, what the host said, digest, trust, source ids, vectors
 Fresh = tuple[int, int | None, "NewFact", int, int, tuple[str, ...], bytes]
 
 
 class NeedsVectorsError(Exception):
     """A text that looked like a duplicate is none any more; it must be embedded first."""
+
+
+def require_space(connection: apsw.Connection, space: Space) -> None:
+    """Raise unless the store's vectors are of this space now: another handle may have moved it.
+
+    Raises:
+        EmbedderMismatchError: They are of another embedder.
+    """
+    stored = connection.execute(
+        "SELECT id.value, ndim.value FROM meta AS id, meta AS ndim "
+        "WHERE id.key = 'embedder_id' AND ndim.key = 'ndim'"
+    ).fetchone()
+    if stored is not None and stored != (space[0], str(space[1])):
+        raise EmbedderMismatchError(
+            f"{stored[0]} ({stored[1]} dimensions)", f"{space[0]} ({space[1]} dimensions)"
+        )
 
 
 class FactRows:
@@ -35,9 +55,10 @@ class FactRows:
     """
 
     def __init__(
-        self, transaction: Transaction, scope: str, made_ms: int, trust: Trust, width: int
+        self, transaction: Transaction, scope: str, made_ms: int, trust: Trust, space: Space
     ) -> None:
-        self.width = width
+        require_space(transaction.connection, space)
+        self.width = space[1] * 4
         self.transaction = transaction
         self.connection = transaction.connection
         self.scope = scope

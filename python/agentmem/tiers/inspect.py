@@ -9,6 +9,7 @@ from agentmem.errors import IndexCorruptError, InvalidInputError
 from agentmem.models import Fact, Stats, Turn, Verification, format_id, parse_id
 from agentmem.store import embeddings, facts, redactions, turns
 from agentmem.store.conditions import check_where, matches
+from agentmem.store.scopes import contains
 from agentmem.tiers.trace import require
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def history(database: Database, scope: str, row_id: str) -> list[Fact]:
     with database.read() as connection:
         require(connection, scope, tier, number)
         chain = facts.version_chain(connection, number)
-        return facts.to_fact(connection, facts.load(connection, chain))
+        rows = facts.load(connection, chain)
+        return facts.to_fact(connection, [row for row in rows if contains(scope, row.scope)])
 
 
 def list_facts(

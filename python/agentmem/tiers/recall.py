@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from agentmem.errors import InvalidInputError
-from agentmem.models import EMPTY, TIERS, TRUSTS, Hit, from_ms, make_hit, to_ms
+from agentmem.models import TIERS, TRUSTS, Hit, from_ms, make_hit, to_ms
 from agentmem.store.conditions import check_where
 from agentmem.store.scopes import check_scope, join_scope
 from agentmem.tiers.fact_input import whole_text
@@ -156,7 +156,7 @@ def to_hits(rows: Sequence[tuple[Any, ...]], *, explain: bool) -> list[Hit]:
                 None,
                 subject,
                 tags,
-                EMPTY if metadata == "{}" else json.loads(metadata),
+                {} if metadata == "{}" else json.loads(metadata),
                 sources,
                 scope,
                 session,

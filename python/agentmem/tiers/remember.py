@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from agentmem._native import digests, fold_text
 from agentmem.errors import InvalidInputError, NotFoundError
 from agentmem.models import Fact, Trust, format_id
-from agentmem.protocols import GivenEmbeddings
+from agentmem.protocols import Embedder, GivenEmbeddings
 from agentmem.store import facts
 from agentmem.store.index_rows import fact_index_rows
-from agentmem.store.links import insert_sources, source_numbers, tags_of
+from agentmem.store.links import insert_sources, rests_on, source_numbers, tags_of
 from agentmem.store.redactions import add_counts
 from agentmem.store.scopes import contains
-from agentmem.tiers.fact_input import NewFact, checked
-from agentmem.tiers.fact_rows import FactRows, NeedsVectorsError
+from agentmem.tiers.fact_input import PLAIN, NewFact, checked
+from agentmem.tiers.fact_rows import FactRows, NeedsVectorsError, Space
 from agentmem.tiers.vectors import embed_texts, given_vectors
 
 if TYPE_CHECKING:
@@ -36,25 +36,37 @@ def scope_digests(scope: str, texts: Sequence[str]) -> list[int]:
     return [(int.from_bytes(d[:8], "big") ^ salt) - half for d in digests(list(texts))]
 
 
-def _same(row: facts.FactRow, item: NewFact, tags_by_id: Mapping[int, tuple[str, ...]]) -> bool:
-    """Whether a write says nothing that the stored fact does not say already."""
-    tags = tags_by_id.get(row.id, ())
-    if item.key is None:
-        # A field that the caller left at its default claims nothing.
-        pairs = (
-            (item.kind, row.kind, "fact"), (item.tags, tags, ()), (item.metadata, row.metadata, "{}"),
-            (item.subject, row.subject, None), (item.attribute, row.attribute, None),
-            (item.value, row.value, None), (item.valid_from_ms, row.valid_from_ms, None),
-            (item.valid_to_ms, row.valid_to_ms, None), (item.priority, row.priority, 50),
-        )  # fmt: skip
-        return all(given in (stored, default) for given, stored, default in pairs)
-    return (
-        item.text, item.kind, item.tags, item.metadata, item.subject, item.attribute, item.value,
-        item.valid_from_ms, item.valid_to_ms, item.priority,
-    ) == (
-        row.text, row.kind, tags, row.metadata, row.subject, row.attribute, row.value,
-        row.valid_from_ms, row.valid_to_ms, row.priority,
-    )  # fmt: skip
+# The fields in which a version may differ, as (in NewFact, in FactRow).
+SAID = (
+    ("kind", "kind"), ("metadata", "metadata"), ("subject", "subject"),
+    ("attribute", "attribute"), ("value", "value"), ("valid_from_ms", "valid_from_ms"),
+    ("valid_to_ms", "valid_to_ms"), ("priority", "priority"), ("session", "session"),
+)  # fmt: skip
+
+
+def _same(row: facts.FactRow, item: NewFact, tags: tuple[str, ...]) -> bool:
+    """Whether a write says nothing that the stored fact does not say already.
+
+    With a key the whole fact is stated; without one a field left at its default claims nothing.
+    """
+    if item.key is not None:
+        return (item.text, item.tags) == (row.text, tags) and all(
+            getattr(item, field) == getattr(row, column) for field, column in SAID
+        )
+    return item.tags in (tags, ()) and all(
+        getattr(item, field) in (getattr(row, column), getattr(PLAIN, field))
+        for field, column in SAID
+    )
+
+
+def _completed(row: facts.FactRow, item: NewFact, tags: tuple[str, ...]) -> NewFact:
+    """Return a keyless version of a fact with what the call leaves unsaid taken from the fact."""
+    unsaid = {
+        field: getattr(row, column)
+        for field, column in SAID
+        if getattr(item, field) == getattr(PLAIN, field)
+    }
+    return item._replace(key=row.key, tags=item.tags or tags, **unsaid)
 
 
 def write_facts(
@@ -65,7 +77,7 @@ def write_facts(
     *,
     made_ms: int,
     trust: Trust = Trust.USER,
-    width: int,
+    space: Space,
 ) -> list[Fact]:
     """Write facts as one atomic operation and return what became of each.
 
@@ -77,16 +89,17 @@ def write_facts(
             content; None for one that is expected to be a duplicate.
         made_ms: The time of the write.
         trust: The trust of what the host states itself.
-        width: The bytes of one vector.
+        space: The id and the length of the vectors' embedder.
 
     Raises:
         NotFoundError: A source or a superseded fact does not exist in this scope.
+        EmbedderMismatchError: The store was moved to another embedder meanwhile.
         NeedsVectorsError: A vector that was thought unnecessary is needed.
     """
     marks = scope_digests(scope, [item.text for item in items])
 
     def operation(transaction: Transaction) -> list[Fact]:
-        rows = FactRows(transaction, scope, made_ms, trust, width)
+        rows = FactRows(transaction, scope, made_ms, trust, space)
         written = _write(rows, items, marks, vectors)
         rows.flush()
         kinds = [kind for item in items if item.redacted for kind in item.redacted]
@@ -123,12 +136,15 @@ def _write(
             same = facts.by_digests(connection, [mark]).get(mark, ())
             known = _equal_text(same, rows.scope, item)
         if known is not None:
-            if not old and _same(known, item, tags_of(connection, 1, [known.id])):
+            tags = tags_of(connection, 1, [known.id]).get(known.id, ())
+            # What has expired is not the case any more: to state it again is new.
+            has_expired = known.valid_to_ms is not None and known.valid_to_ms <= rows.made_ms
+            if not old and not has_expired and _same(known, item, tags):
                 written.append(_duplicate(rows, known, item))
                 continue
             old.append(known.id)
-            # A keyless call that says more of a keyed fact makes a version of it.
-            item = item._replace(key=known.key)  # noqa: PLW2901
+            if item.key is None and not has_expired:
+                item = _completed(known, item, tags)  # noqa: PLW2901
         if old:
             old = sorted(set(old))
             _check_superseded(rows, old)
@@ -151,10 +167,10 @@ def _equal_text(found: Iterable[facts.FactRow], scope: str, item: NewFact) -> fa
 
 def _duplicate(rows: FactRows, row: facts.FactRow, item: NewFact) -> Fact:
     """Return the fact that is there; sources that the caller adds are further evidence for it."""
-    if (1, row.id) in item.sources:
-        raise InvalidInputError("sources: a fact can't rest on itself")
     if item.sources:
         rows.check_sources(item.sources)
+        if rests_on(rows.connection, item.sources, row.id):
+            raise InvalidInputError("sources: a fact can't rest on itself, nor on what rests on it")
         known = set(source_numbers(rows.connection, 1, [row.id]))
         fresh = [(1, row.id, *source) for source in item.sources if (row.id, *source) not in known]
         if fresh:
@@ -195,12 +211,13 @@ def remember(
         InvalidInputError: An item is wrong; the message names its position, nothing was written.
     """
     opened.check()
-    facts_in = checked(items, redact=opened.redact)
-    ready = given_vectors(facts_in, opened.embedder.ndim)
-    is_given = isinstance(opened.embedder, GivenEmbeddings)
+    facts_in = checked(items, is_redacting=opened.redact)
+    embedder = opened.embedder
+    ready = given_vectors(facts_in, embedder.ndim)
+    is_given = isinstance(embedder, GivenEmbeddings)
     if is_given and None in ready:
         try:
-            embed_texts(opened.embedder, ())
+            embed_texts(embedder, ())
         except InvalidInputError as error:
             raise InvalidInputError(f"facts[{ready.index(None)}]: {error}") from error
     # A model makes its vectors piece by piece, so that what is made is soon on disk.
@@ -208,14 +225,18 @@ def remember(
     written: list[Fact] = []
     for start in range(0, len(facts_in), size):
         piece = slice(start, start + size)
-        written += _write_piece(opened, scope, facts_in[piece], ready[piece])
+        written += _write_piece(opened, embedder, scope, facts_in[piece], ready[piece])
         if progress is not None:
             progress(len(written), len(facts_in))
     return written
 
 
 def _write_piece(
-    opened: Opened, scope: str, items: Sequence[NewFact], vectors: list[bytes | None]
+    opened: Opened,
+    embedder: Embedder | GivenEmbeddings,
+    scope: str,
+    items: Sequence[NewFact],
+    vectors: list[bytes | None],
 ) -> list[Fact]:
     needed = [at for at, vector in enumerate(vectors) if vector is None]
     likely: set[int] = set()
@@ -229,19 +250,22 @@ def _write_piece(
             for at, mark in zip(needed, marks, strict=True)
             if mark in known and items[at].key is None and not items[at].supersedes
         }
-        _embed_into(opened, items, vectors, [at for at in needed if at not in likely])
-    made_ms, width = opened.now_ms(), opened.embedder.ndim * 4
+        _embed_into(embedder, items, vectors, [at for at in needed if at not in likely])
+    made_ms, space = opened.now_ms(), (embedder.id, embedder.ndim)
     try:
-        return write_facts(opened.database, scope, items, vectors, made_ms=made_ms, width=width)
+        return write_facts(opened.database, scope, items, vectors, made_ms=made_ms, space=space)
     except NeedsVectorsError:
-        _embed_into(opened, items, vectors, sorted(likely))
-        return write_facts(opened.database, scope, items, vectors, made_ms=made_ms, width=width)
+        _embed_into(embedder, items, vectors, sorted(likely))
+        return write_facts(opened.database, scope, items, vectors, made_ms=made_ms, space=space)
 
 
 def _embed_into(
-    opened: Opened, items: Sequence[NewFact], vectors: list[bytes | None], places: Sequence[int]
+    embedder: Embedder | GivenEmbeddings,
+    items: Sequence[NewFact],
+    vectors: list[bytes | None],
+    places: Sequence[int],
 ) -> None:
     if places:
-        made = embed_texts(opened.embedder, [items[at].text for at in places])
+        made = embed_texts(embedder, [items[at].text for at in places])
         for at, vector in zip(places, made, strict=True):
             vectors[at] = vector
