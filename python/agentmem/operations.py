@@ -11,6 +11,7 @@ from agentmem.models import Imported, Stats, Verification
 from agentmem.opened import Opened, Progress
 from agentmem.protocols import Embedder
 from agentmem.tiers import transfer
+from agentmem.tiers.import_rows import import_
 from agentmem.tiers.inspect import stats, verify
 from agentmem.tiers.reembed import move_to
 
@@ -77,6 +78,9 @@ class Operations:
             path: The file; with ``.gz`` it is compressed.
             format: ``"jsonl"`` holds every turn and every version of every fact, for ``import_``
                 (records and tool calls of captured logs stay behind); ``"markdown"`` is for people.
+
+        Raises:
+            InvalidInputError: An unknown format, or a file inside the memory's own folder.
         """
         return transfer.export(self._shared, self._scope, Path(path), format_=format)
 
@@ -85,10 +89,14 @@ class Operations:
     ) -> Imported:
         """Take in a file of ``export`` below this scope; a second run adds nothing.
 
+        A fact that says something else than the current one of its key, or with other fields than
+        the one of its text, comes in as an older version of it. Secrets are redacted.
+
         Raises:
-            InvalidInputError: The file is no export; nothing was written.
+            InvalidInputError: The file is no export, or its facts have no vectors and the store's
+                vectors come from the host; nothing was written.
         """
-        return transfer.import_(self._shared, self._scope, Path(path), progress=progress)
+        return import_(self._shared, self._scope, Path(path), progress=progress)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a consistent copy of the store into a new folder; work goes on meanwhile.
