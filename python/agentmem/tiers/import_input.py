@@ -90,7 +90,7 @@ def read_export(path: Path, scope: str) -> ExportFile:
     number = 0
     try:
         with open_text(path, "r") as file:
-            for number, text in enumerate(file, 1):  # noqa: B007
+            for number, text in enumerate(file, 1):
                 value = json.loads(text)
                 if found is None:
                     found = _header(value)
@@ -298,9 +298,9 @@ def _vectors(value: object, ndim: int | None) -> bytes:
     matrix = np.frombuffer(raw, "<f4").reshape(-1, ndim).astype(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
         norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
-    if bool((np.abs(norms - 1) <= UNIT_TOLERANCE).all()):
-        return raw
-    return b"".join(given_vector(row, ndim, argument="vectors").tobytes() for row in matrix)
+        if bool((np.abs(norms - 1) <= UNIT_TOLERANCE).all()):
+            return raw
+        return b"".join(given_vector(row, ndim, argument="vectors").tobytes() for row in matrix)
 
 
 def _constant(text: str) -> None:

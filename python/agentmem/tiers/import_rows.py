@@ -214,6 +214,7 @@ class _Import:
             connection = transaction.connection
             ids: dict[Key, int] = {}
             changed: list[int] = []
+            images = set(self.images)
             new = 0
             kinds: list[str] = []
             for one in lines:
@@ -222,15 +223,17 @@ class _Import:
                     if self._age(transaction, one, known):
                         changed.append(known)
                     continue
-                twin, is_equal = self._twin(transaction, one, {*self.images, *ids.values()})
+                twin, is_equal = self._twin(transaction, one, images)
                 if twin is not None and is_equal:
                     ids[1, one.row.id] = twin.id
+                    images.add(twin.id)
                     continue
                 vectors = made.get(one.row.id, one.vectors)
                 number = self._insert(transaction, one, vectors, twin, now_ms)
                 if one.row.id in bare:
                     self._assert(transaction, one, number)
                 ids[1, one.row.id] = number
+                images.add(number)
                 changed.append(number)
                 kinds += one.redacted
                 new += 1
