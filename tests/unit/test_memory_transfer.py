@@ -173,7 +173,7 @@ class TestCheck:
 
         class Failing(Hashing):
             def embed(self, texts):
-                raise OSError("model is gone")
+                raise OSError(f"no model for {texts}")
 
         with Memory(tmp_path / "m", embedder=Failing()) as memory:
             with pytest.raises(agentmem.EmbeddingError):

@@ -29,7 +29,7 @@ def redacted_turns(lines: list[TurnLine]) -> list[TurnLine]:
         at, field = places[nth]
         one = found[at]
         kinds = tuple(kind for _, _, kind in spans)
-        clean = text
+        clean: Any = text
         if field == "text" and one.row.kind == "tool_call":
             clean, kinds = _redacted_json(strings[nth])
         found[at] = one._replace(
@@ -57,12 +57,14 @@ def redacted_facts(lines: list[FactLine]) -> list[FactLine]:
             content = getattr(one.row, field)
             if content is None or content == "{}":
                 continue
+            clean: Any
             clean, kinds = _redacted_json(content)
             if kinds:
                 found[at] = found[at]._replace(
                     row=found[at].row._replace(**{field: clean}),
                     redacted=found[at].redacted + kinds,
                 )
+    text: Any
     for nth, text, spans in redact_many(strings):
         at, field, place = places[nth]
         one = found[at]
