@@ -233,6 +233,25 @@ def test_a_root_is_said_once():
     assert canvas.steps[0].arguments_summary == "0.py"
 
 
+def test_pages_parse_together_and_alone_bare_and_fenced():
+    calls = [
+        ToolCall("Bash", {"n": i}, f"line {i}", is_error=not i % 9, id=str(i), batch=i // 2)
+        for i in range(700)
+    ]
+    canvas = compress(calls)
+    assert len(canvas.pages) > 1
+    kept = skeleton(calls)
+    assert parse(canvas.markdown) == parse(canvas.text) == kept
+    fenced = [f"```mermaid\n{page}```\n" for page in canvas.pages]
+    assert [step for page in fenced for step in parse(page)] == kept
+    assert parse("\n\n".join(fenced)) == kept
+    assert parse(canvas.view("styled")) == kept
+    with pytest.raises(MermaidParseError):
+        parse(fenced[0] + canvas.pages[1])
+    with pytest.raises(MermaidParseError):
+        parse(canvas.markdown + "```\n")
+
+
 def test_pages_hold_what_mermaid_draws():
     calls = [ToolCall("Bash", {"command": f"run {i}"}, f"done {i}") for i in range(1200)]
     canvas = compress(calls, is_exact=True)

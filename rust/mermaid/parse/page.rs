@@ -8,7 +8,9 @@ impl Parser {
     pub(super) fn open_page(&mut self) -> Parsed<()> {
         let is_first = self.document.before.is_empty();
         if !is_first {
-            self.close_page()?;
+            if self.in_page {
+                self.close_page()?;
+            }
             if self.tools.is_some() {
                 return fault(0, "a second diagram");
             }
