@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import io
 import json
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -44,6 +45,18 @@ def files():
 def texts(memory, session):
     rows = memory.sql("SELECT id FROM turns WHERE session = ? ORDER BY id", (session,))
     return [memory.get(f"L0:{row[0]}").text for row in rows]
+
+
+def test_records_that_all_say_the_same_cost_linear_work(memory):
+    same = [{"role": "user", "content": "again"}] * 8_000
+    start = time.process_time()
+    assert memory.capture(same, session="s").new == 8_000
+    assert time.process_time() - start < 5
+    start = time.process_time()
+    other = [{"role": "user", "content": "other"}]
+    captured = memory.capture([*other, *same], session="s")
+    assert (len(captured.ids), captured.duplicates > 0) == (8_001, True)
+    assert time.process_time() - start < 5
 
 
 class TestRows:

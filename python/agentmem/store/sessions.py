@@ -129,15 +129,15 @@ def run_from(
 
 
 def by_digests(
-    connection: apsw.Connection, session_id: int, digests: Iterable[int]
+    connection: apsw.Connection, session_id: int, digests: Iterable[int], newest_id: int | None
 ) -> dict[int, list[RecordRow]]:
-    """Return the records of these digests in the order of the log."""
+    """Return the records of these digests, up to an id, in the order of the log."""
     found: dict[int, list[RecordRow]] = {}
     cursor = connection.execute(
         "SELECT records.id, digest, first_turn, turns FROM json_each(?) AS wanted "
         "CROSS JOIN records ON records.session_id = ? AND records.digest = wanted.value "
-        "ORDER BY records.id",
-        (json.dumps(sorted(set(digests))), session_id),
+        "WHERE records.id <= ? ORDER BY records.id",
+        (json.dumps(sorted(set(digests))), session_id, newest_id),
     )
     for row in map(RecordRow._make, cursor):
         found.setdefault(row.digest, []).append(row)

@@ -52,9 +52,10 @@ class Alignment:
         rest = records[len(found) :]
         if not rest:
             return found
-        stored = sessions.by_digests(connection, session_id, [record.digest for record in rest])
+        digests = [record.digest for record in rest]
+        stored = sessions.by_digests(connection, session_id, digests, self.newest_id)
         for place, record in enumerate(rest):
-            known = [row for row in stored.get(record.digest, ()) if self._was_there(row)]
+            known = stored.get(record.digest, ())
             row = None
             if known and record.client_id is not None:
                 row = known[0]
