@@ -437,7 +437,7 @@ class Memory(Operations):
             count_tokens: Counts the tokens of a message's JSON; None for the built-in estimate.
 
         Raises:
-            InvalidInputError: ``messages`` is no list, or another argument is wrong.
+            InvalidInputError: ``messages`` is no flat list, or another argument is wrong.
         """
         from agentmem.tiers.compact import compact
 

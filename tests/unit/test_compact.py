@@ -303,3 +303,15 @@ def test_real_logs_as_they_grow(memory, data_path, logs):
                 if changed is not None and last.replaced:
                     assert "stateDiagram" in json.dumps(last.messages[: changed + 1])
             last = made
+
+
+CHAT = [{"role": "user", "content": "List."}, *openai_pair(1, "a.py")]
+
+
+@pytest.mark.parametrize("inner", [{"messages": CHAT}, {"message": CHAT[0]}, CHAT])
+def test_only_a_flat_list_is_taken(memory, inner):
+    with pytest.raises(InvalidInputError, match=r"messages\[3\] holds messages of its own"):
+        memory.compact([*CHAT, inner], budget_tokens=10, session="s")
+    with pytest.raises(InvalidInputError, match=r"messages\[0\] is blank"):
+        memory.compact(["", *CHAT], budget_tokens=10, session="s")
+    assert memory.sql("SELECT count(*) FROM turns") == [(0,)]

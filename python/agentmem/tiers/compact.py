@@ -13,7 +13,7 @@ from agentmem.tiers.capture import capture_messages
 from agentmem.toollog.canvas import estimate_tokens
 from agentmem.toollog.compact import OldResult
 from agentmem.toollog.compact import compact as compact_list
-from agentmem.toollog.formats import read_messages
+from agentmem.toollog.formats import holds_messages, read_messages
 
 if TYPE_CHECKING:
     from agentmem.opened import Opened
@@ -38,7 +38,7 @@ def compact(
     """Capture a message list and return it with old results replaced by refs.
 
     Raises:
-        InvalidInputError: The messages are no list, or another argument is wrong.
+        InvalidInputError: The messages are no flat list, or another argument is wrong.
     """
     if isinstance(budget_tokens, bool) or not isinstance(budget_tokens, int) or budget_tokens < 1:
         raise InvalidInputError(f"budget_tokens: at least 1 is needed, {budget_tokens!r} was given")
@@ -46,6 +46,13 @@ def compact(
         raise InvalidInputError(
             f"messages: a list of messages is needed, a {type(messages).__name__} was given"
         )
+    for number, message in enumerate(messages):
+        if holds_messages(message):
+            raise InvalidInputError(
+                f"messages: a flat list is needed, messages[{number}] holds messages of its own"
+            )
+        if isinstance(message, (str, bytes)) and not message.strip():
+            raise InvalidInputError(f"messages: messages[{number}] is blank; leave it out")
     read = read_messages(list(messages), format=format_)
     captured = capture_messages(opened, scope, read, session=session)
     places: dict[int, tuple[int, int]] = {}

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from agentmem.toollog.formats.reader import (
     FORMATS,
+    check_format,
+    holds_messages,
     iter_messages,
     iter_tool_calls,
     read_messages,
     tool_calls,
 )
 
-__all__ = ["FORMATS", "iter_messages", "iter_tool_calls", "read_messages", "tool_calls"]
+__all__ = [
+    "FORMATS",
+    "check_format",
+    "holds_messages",
+    "iter_messages",
+    "iter_tool_calls",
+    "read_messages",
+    "tool_calls",
+]

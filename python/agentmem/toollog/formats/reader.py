@@ -233,14 +233,23 @@ def _nested(calls: list[ToolCall]) -> Iterator[ToolCall]:
         yield from strays
 
 
-def _logs(
-    messages: Any, format_: str, *, words: bool
-) -> Iterator[tuple[Iterable[Record], Context]]:
-    """Yield every log of the input with its own context, one after the other."""
+def check_format(format_: str) -> None:
+    """Check the name of a format.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
     named = isinstance(format_, str) and _ALIASES.get(format_, format_) in ("auto", *FORMATS)
     if not named:
         known = ", ".join(("auto", *FORMATS, *_ALIASES))
         raise InvalidInputError(f"format must be one of {known}, not {format_!r}")
+
+
+def _logs(
+    messages: Any, format_: str, *, words: bool
+) -> Iterator[tuple[Iterable[Record], Context]]:
+    """Yield every log of the input with its own context, one after the other."""
+    check_format(format_)
     path = as_path(messages)
     if path is not None and path.is_dir():
         yield from _folder(path, words=words)
@@ -309,6 +318,12 @@ def _loose(stream: Iterator[Record], held: list[Record], depth: int) -> Iterator
             held.append(record)
             return
         yield record
+
+
+def holds_messages(value: object) -> bool:
+    """Whether an element of a list is no message, but a list or document of messages."""
+    found = records([value], Context(words=True))
+    return any(_contents(record, 0) is not None for record in found)
 
 
 def _contents(record: Record, depth: int) -> list[Record] | None:
