@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import pickle
+from datetime import datetime
 
 import pytest
 
@@ -321,6 +323,63 @@ def test_a_refusal_names_the_place(text, line, column):
 def test_wrong_arguments_are_told(refused):
     with pytest.raises(InvalidInputError):
         refused()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", None),
+        ("arguments", []),
+        ("result", b""),
+        ("is_error", "no"),
+        ("is_error", None),
+        ("id", 7),
+        ("parent_id", 7),
+        ("started", "2026-01-01T00:00:00Z"),
+        ("started", datetime(2026, 1, 1)),  # noqa: DTZ001 - the point of it
+        ("ended", 1.5),
+        ("batch", "1"),
+        ("batch", True),
+        ("batch", 1 << 63),
+    ],
+)
+def test_a_wrong_field_of_a_call_is_named(field, value):
+    with pytest.raises(InvalidInputError, match=rf"^{field} must "):
+        ToolCall(**{"name": "Bash", "arguments": {}, "result": "", field: value})
+
+
+@pytest.mark.parametrize("act", [compress, skeleton])
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("calls", {"calls": None}),
+        ("calls", {"calls": 5}),
+        ("budget_tokens", {"budget_tokens": "x"}),
+        ("budget_tokens", {"budget_tokens": 1.5}),
+        ("budget_tokens", {"budget_tokens": True}),
+        ("level", {"level": None}),
+        ("count_tokens", {"count_tokens": 5}),
+    ],
+)
+def test_a_wrong_argument_is_named(act, field, given):
+    if act is skeleton and field == "count_tokens":
+        pytest.skip("skeleton counts no tokens")
+    with pytest.raises(InvalidInputError, match=rf"^{field} must "):
+        act(**{"calls": [], **given})
+
+
+def test_a_budget_may_be_any_number():
+    calls = [ToolCall("Bash", {"command": "make"}, "x" * 900)]
+    assert compress(calls, budget_tokens=10**30) == compress(calls)
+
+
+def test_a_canvas_is_copied_and_says_that_it_is_not_pickled():
+    canvas = compress([ToolCall("Bash", {"command": "make"}, "done")])
+    held = {"canvas": canvas}
+    assert copy.deepcopy(held) == copy.copy(held) == held
+    assert copy.deepcopy(canvas).steps == canvas.steps
+    with pytest.raises(InvalidInputError, match=r"pickle its text, str\(canvas\)"):
+        pickle.dumps(canvas)
 
 
 def test_steps_are_plain_frozen_dataclasses():

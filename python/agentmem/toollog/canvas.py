@@ -7,10 +7,11 @@ outcome a public face.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, NoReturn, Self
 
 from agentmem import _native
 from agentmem.errors import InvalidInputError
@@ -100,6 +101,18 @@ class Canvas:
         self.level: Level = native.level
         self.root: str = native.root
         self.raw_bytes, self.raw_tokens, self.bytes, self.estimated_tokens = native.measures
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        # Nothing of a canvas changes, so a copy is the canvas itself.
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise InvalidInputError(
+            "a Canvas can't be pickled; pickle its text, str(canvas), or the calls for compress"
+        )
 
     def __str__(self) -> str:
         return self.text
@@ -207,6 +220,10 @@ class CanvasBuilder:
         """
         given: list[ToolCall] = []
         rows: list[tuple[str, str, bool, str | None, bool, int | None, int | None]] = []
+        if not isinstance(calls, Iterable):
+            raise InvalidInputError(
+                f"calls must be ToolCalls in a list or another iterable, not {type(calls).__name__}"
+            )
         index_of = dict(self._index_of) if self._index_of else {}
         for number, call in enumerate(calls, start=len(self._calls)):
             if not isinstance(call, ToolCall):
@@ -249,10 +266,11 @@ class CanvasBuilder:
         ``with_arguments=False`` leaves the calls' arguments out, for a reader who has them at hand;
         the built-in estimate counts the tokens then.
         """
-        _check(level, budget_tokens)
+        _check(level, budget_tokens, count_tokens)
         calls = self._calls[:]
         if is_exact or count_tokens is None or not with_arguments:
-            native = self._log.canvas(level, budget_tokens, is_exact, with_arguments)
+            most_tokens = None if budget_tokens is None else min(budget_tokens, sys.maxsize)
+            native = self._log.canvas(level, most_tokens, is_exact, with_arguments)
             return Canvas(native, calls)
         canvas = Canvas(self._log.canvas(level, None, True), calls)
         raw_tokens = count_tokens(canvas.raw)
@@ -275,11 +293,20 @@ def _arguments(call: ToolCall) -> tuple[str, bool]:
     return (arguments, False) if isinstance(arguments, str) else (_encode(arguments), True)
 
 
-def _check(level: str, budget_tokens: int | None) -> None:
+def _check(level: str, budget_tokens: int | None, count_tokens: TokenCounter | None) -> None:
     if level not in LEVELS:
         raise InvalidInputError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
-    if budget_tokens is not None and budget_tokens < 0:
-        raise InvalidInputError(f"budget_tokens must be at least 0, not {budget_tokens}")
+    if budget_tokens is not None:
+        if not isinstance(budget_tokens, int) or isinstance(budget_tokens, bool):
+            raise InvalidInputError(
+                f"budget_tokens must be an int or None, not {type(budget_tokens).__name__}"
+            )
+        if budget_tokens < 0:
+            raise InvalidInputError(f"budget_tokens must be at least 0, not {budget_tokens}")
+    if count_tokens is not None and not callable(count_tokens):
+        raise InvalidInputError(
+            f"count_tokens must be a function of a str or None, not {type(count_tokens).__name__}"
+        )
 
 
 def compress(

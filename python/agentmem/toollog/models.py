@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from agentmem.errors import InvalidInputError
 
 __all__ = ["Message", "Outcome", "Role", "ToolCall", "ToolLogWarning"]
 
 Outcome = Literal["ok", "error", "pending"]
+_BATCH_BOUND: Final = 1 << 63
 Role = Literal["user", "assistant", "system", "tool_call", "tool_result", "other"]
 
 
@@ -73,10 +74,26 @@ class ToolCall:
             raise InvalidInputError(
                 f"result must be a str or None, not {type(self.result).__name__}"
             )
-        if self.started is not None and self.started.tzinfo is None:
-            raise InvalidInputError(f"started must be timezone-aware, {self.started!r} is not")
-        if self.ended is not None and self.ended.tzinfo is None:
-            raise InvalidInputError(f"ended must be timezone-aware, {self.ended!r} is not")
+        if not isinstance(self.is_error, bool):
+            raise InvalidInputError(f"is_error must be a bool, not {type(self.is_error).__name__}")
+        for field, text in (("id", self.id), ("parent_id", self.parent_id)):
+            if text is not None and not isinstance(text, str):
+                raise InvalidInputError(f"{field} must be a str or None, not {type(text).__name__}")
+        for field, time in (("started", self.started), ("ended", self.ended)):
+            if time is None:
+                continue
+            if not isinstance(time, datetime):
+                raise InvalidInputError(
+                    f"{field} must be a datetime or None, not {type(time).__name__}"
+                )
+            if time.tzinfo is None:
+                raise InvalidInputError(f"{field} must be timezone-aware, {time!r} is not")
+        batch = self.batch
+        if batch is not None:
+            if not isinstance(batch, int) or isinstance(batch, bool):
+                raise InvalidInputError(f"batch must be an int or None, not {type(batch).__name__}")
+            if not -_BATCH_BOUND <= batch < _BATCH_BOUND:
+                raise InvalidInputError(f"batch must fit into 64 bits, {batch!r} does not")
 
     @property
     def outcome(self) -> Outcome:
