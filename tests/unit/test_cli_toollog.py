@@ -45,9 +45,36 @@ def test_compress_and_parse_are_inverse(log):
 def test_wrong_input_is_named(log, tmp_path):
     assert "line 1" in run("parse", "-", given=b"flowchart TD\n", code=1)
     assert "no-such-file" in run("compress", tmp_path / "no-such-file", code=2)
-    assert "format" in run("compress", log, "--format", "nonsense", code=1)
+    for verb in (("compress", log), ("capture", log, "-m", tmp_path / "m")):
+        assert "format must be one of" in run(*verb, "--format", "nonsense", code=2)
+    for wrong in (("--lines", "20-10"), ("--lines", "x"), ("--grep", "")):
+        assert wrong[0] in run("expand", "c1", "-m", tmp_path / "m", *wrong, code=2)
     assert "--session" in run("capture", "-", "-m", tmp_path / "m", given=b"", code=2)
     assert "not UTF-8" in run("parse", "-", given=b"\xff\xfe\xff", code=1)
+
+
+def test_a_failed_capture_makes_no_memory(log, tmp_path):
+    folder = tmp_path / "memory"
+    bad = tmp_path / "bad.jsonl"
+    bad.write_bytes(b"\x00\x01 no log\n")
+    run("capture", log, bad, "-m", folder, code=1)
+    run("capture", "-", "--session", "s", "-m", folder, given=bad.read_bytes(), code=1)
+    assert "session" in run("capture", log, "--session", "x" * 2000, "-m", folder, code=1)
+    assert not folder.exists()
+    assert "13 new" in run("capture", "-", "--session", "s", "-m", folder, given=log.read_bytes())
+
+
+def test_a_warning_is_one_line(log, tmp_path):
+    lines = log.read_bytes().splitlines()
+    broken = b"\n".join([*lines[:-1], b'{"role": "us', lines[-1]])
+    path = tmp_path / "broken.jsonl"
+    path.write_bytes(broken)
+    for verb in (("compress", path), ("capture", path, "-m", tmp_path / "m")):
+        done = subprocess.run(
+            [*RUN, *map(str, verb)], capture_output=True, timeout=120, check=True, text=True
+        )
+        (line,) = done.stderr.splitlines()
+        assert line.startswith(f"agentmem: warning: {path}: line {len(lines)}: ")
 
 
 def test_capture_and_expand(log, tmp_path):

@@ -6,6 +6,8 @@ import importlib
 import io
 import os
 import sys
+import warnings
+from typing import Any
 
 import click
 
@@ -66,6 +68,22 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A text that the terminal's encoding lacks is shown escaped and never an error.
             stream.reconfigure(errors="backslashreplace")
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def shown(message: Warning | str, category: type[Warning], *place: Any) -> None:
+            from agentmem.toollog.models import ToolLogWarning
+
+            if issubclass(category, ToolLogWarning):
+                _complain(f"agentmem: warning: {message}")
+            else:
+                show(message, category, *place)
+
+        warnings.showwarning = shown
+        _run()
+
+
+def _run() -> None:
     try:
         _cli(prog_name="agentmem", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = [
     "as_json",
     "emit",
+    "format_option",
+    "has_memory",
     "memory_option",
     "open_memory",
     "options",
@@ -51,12 +53,33 @@ def options(function: F) -> F:
     return function
 
 
+def _format(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    from agentmem.toollog.formats import check_format
+
+    try:
+        check_format(value)
+    except InvalidInputError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+    return value
+
+
+format_option = click.option(
+    "--format", "format_", default="auto", show_default=True, callback=_format,
+    help="Whose log it is.",
+)  # fmt: skip
+
+
+def has_memory(path: Path) -> bool:
+    """Whether a folder holds a memory."""
+    return (path / "store.amem").exists()
+
+
 @contextmanager
 def open_memory(path: Path, scope: str = "", *, create: bool = False) -> Iterator[Memory]:
     """Open a memory; one that does not exist is an error unless it is to be made."""
     from agentmem.memory import Memory
 
-    if not create and not (path / "store.amem").exists():
+    if not create and not has_memory(path):
         raise InvalidInputError(
             f"{path}: there is no memory; make one with 'agentmem init -m {path}'"
         )

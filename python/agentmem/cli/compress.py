@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentmem.cli.common import as_json
+from agentmem.cli.common import as_json, format_option
 
 if TYPE_CHECKING:
     from agentmem.toollog import Canvas
@@ -31,7 +31,7 @@ def figures(canvas: Canvas) -> dict[str, Any]:
 
 @click.command("compress")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True))
-@click.option("--format", "format_", default="auto", show_default=True)
+@format_option
 @click.option(
     "--level",
     default="standard",

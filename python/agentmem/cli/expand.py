@@ -8,6 +8,17 @@ from typing import Any
 import click
 
 from agentmem.cli.common import as_json, open_memory, options
+from agentmem.errors import InvalidInputError
+
+
+def _cut(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    from agentmem.toollog.expand import check_cut
+
+    try:
+        check_cut(**{"lines": None, "grep": None, "max_tokens": None, str(parameter.name): value})
+    except InvalidInputError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+    return value
 
 
 @click.command("expand")
@@ -19,8 +30,8 @@ from agentmem.cli.common import as_json, open_memory, options
     show_default=True,
     type=click.Choice(["result", "arguments", "record"]),
 )
-@click.option("--lines", help="A range: 10-20, 10-, -20 or 10.")
-@click.option("--grep", help="Only lines that hold this text.")
+@click.option("--lines", callback=_cut, help="A range: 10-20, 10-, -20 or 10.")
+@click.option("--grep", callback=_cut, help="Only lines that hold this text.")
 @click.option("--max-tokens", "max_tokens", type=click.IntRange(min=1))
 @options
 def command(
