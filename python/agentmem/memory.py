@@ -205,10 +205,12 @@ class Memory(Operations):
         """Write a host's log (L0), verbatim; what the session has already is left alone.
 
         Give the log whole each time, a window that ends with the newest messages, or the newest
-        alone: what is new is found. One message given alone, without an id or a time of its own,
-        that says the same as an earlier one is taken for that one. Each part is a turn with the
-        trust of who spoke; the host's record is kept too. Writes are atomic pieces of at most
-        2,000 turns.
+        alone: what is new is found. Messages without ids or times of their own, given without
+        those before them, that repeat earlier ones word for word are taken for a replay and not
+        written again, be it one message, a whole turn or a call with its result; give the log
+        whole where that can happen. An imported session has turns only: capturing its log writes
+        them again. Each part is a turn with the trust of who spoke; the host's record is kept
+        too. Writes are atomic pieces of at most 2,000 turns.
 
         Args:
             messages: What ``tool_calls`` reads: a list, JSON or JSONL, an open file, a path.

@@ -92,6 +92,9 @@ class Operations:
         A fact that says something else than the current one of its key, or with other fields than
         the one of its text, comes in as an older version of it. Secrets are redacted.
 
+        An imported session has its turns but neither records nor tool calls: ``canvas`` finds no
+        such session, and a ``capture`` of the same log writes its turns again.
+
         Raises:
             InvalidInputError: The file is no export, or its facts have no vectors and the store's
                 vectors come from the host; nothing was written.

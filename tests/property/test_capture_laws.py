@@ -1,4 +1,4 @@
-"""Any log, captured in any pieces, gives what the whole log gives."""
+"""Any log, captured again and again as it grows, gives what the whole log gives."""
 
 from __future__ import annotations
 

@@ -59,6 +59,31 @@ def test_records_that_all_say_the_same_cost_linear_work(memory):
     assert time.process_time() - start < 5
 
 
+def test_a_repetition_given_alone_is_a_replay(memory):
+    turn = [{"role": "user", "content": "Run it."}, *openai_pair(1, "done")]
+    for message in turn:
+        for call in message.get("tool_calls", ()):
+            call.pop("id")
+        message.pop("tool_call_id", None)
+    memory.capture(turn, session="s")
+    assert memory.capture(turn, session="s").new == 0
+    assert memory.capture(turn[1:], session="s").new == 0
+    assert memory.capture([*turn, *turn], session="s").new == len(turn)
+
+
+def test_an_imported_session_is_captured_anew(memory, tmp_path):
+    log = long_log(openai_pair, 3)
+    turns = memory.capture(log, session="s").new
+    memory.export(tmp_path / "export.jsonl")
+    with Memory(tmp_path / "other", embedder=SPACE) as other:
+        other.import_(tmp_path / "export.jsonl")
+        assert other.stats().turns == turns
+        with pytest.raises(NotFoundError):
+            other.canvas("s")
+        assert other.capture(log, session="s").new == turns
+        assert str(other.canvas("s")) == str(memory.canvas("s"))
+
+
 class TestRows:
     def test_every_part_is_a_typed_row_with_the_trust_of_its_speaker(self, memory):
         time = "2026-05-01T10:00:00Z"

@@ -71,13 +71,15 @@ def main() -> None:
     with warnings.catch_warnings():
         show = warnings.showwarning
 
-        def shown(message: Warning | str, category: type[Warning], *place: Any) -> None:
+        def shown(
+            message: Warning | str, category: type[Warning], *place: Any, **more: Any
+        ) -> None:
             from agentmem.toollog.models import ToolLogWarning
 
             if issubclass(category, ToolLogWarning):
                 _complain(f"agentmem: warning: {message}")
             else:
-                show(message, category, *place)
+                show(message, category, *place, **more)
 
         warnings.showwarning = shown
         _run()

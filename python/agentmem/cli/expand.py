@@ -15,7 +15,8 @@ def _cut(context: click.Context, parameter: click.Parameter, value: str | None) 
     from agentmem.toollog.expand import check_cut
 
     try:
-        check_cut(**{"lines": None, "grep": None, "max_tokens": None, str(parameter.name): value})
+        lines, grep = (value, None) if parameter.name == "lines" else (None, value)
+        check_cut(lines, grep, None)
     except InvalidInputError as error:
         raise click.BadParameter(str(error), context, parameter) from error
     return value
