@@ -19,6 +19,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 def pytest_addoption(parser):
     parser.addoption("--update-golden", action="store_true", help="write golden files anew")
     parser.addoption("--long", action="store_true", help="also run what takes minutes")
+    parser.addoption("--fuzz-seconds", type=float, default=5, help="time of each fuzzer")
+    parser.addoption("--fuzz-seed", type=int, default=1, help="the fuzzers' inputs derive from it")
+    parser.addoption(
+        "--official-parser",
+        type=int,
+        default=60,
+        help="logs whose diagrams Mermaid's own parsers read",
+    )
 
 
 def pytest_collection_modifyitems(config, items):

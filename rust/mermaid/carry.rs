@@ -8,8 +8,8 @@ use xxhash_rust::xxh3::xxh3_64;
 const HEAD: usize = 8 << 10;
 const TAIL: usize = 2 << 10;
 /// Candidates that are kept of one result, and their bytes.
-const KEPT: usize = 120;
-const KEPT_BYTES: usize = 1200;
+const KEPT: usize = 90;
+const KEPT_BYTES: usize = 900;
 
 /// A shorter word is no secret that the rules know by its shape, and has no `=`, `:` or blank for the others: `xoxb-` and
 /// ten characters are the shortest.

@@ -19,10 +19,13 @@ FOLDER = Path(__file__).parent.parent / "official_parser"
 RELEASES = ("mermaid-old", "mermaid-recent", "mermaid-newest")
 TRANSITION = re.compile(r"^ *(\S+) --> (\S+?)(?:: (.*))?$")
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("node") is None or not (FOLDER / "node_modules").exists(),
-    reason="needs node and `npm ci` in tests/official_parser",
-)
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(
+        shutil.which("node") is None or not (FOLDER / "node_modules").exists(),
+        reason="needs node and `npm ci` in tests/official_parser",
+    ),
+]
 
 
 def data_folder():
@@ -96,7 +99,7 @@ def seen(release, texts):
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_states_transitions_and_labels_are_ours(release, request):
-    count = 1000 if request.config.getoption("--long") else 60
+    count = request.config.getoption("--official-parser")
     texts = diagrams(count)
     answers = seen(release, texts)
     assert len(answers) == len(texts)
