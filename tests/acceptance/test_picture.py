@@ -27,12 +27,12 @@ pytestmark = [
 
 CALLS = [
     ToolCall("Read", {"file_path": "/repo/src/login.py"}, "def login(user):\n    return user.id\n"),
-    ToolCall("Bash", {"command": "pytest -q"}, "FAILED tests/test_a.py\n3 failed, 9 passed in 1.2s", is_error=True),
+    ToolCall("Bash", {"command": "pytest -q"}, "FAILED tests/a.py\n3 failed, 9 passed in 1s", is_error=True),
     ToolCall("Grep", {"pattern": "user.id"}, "Found 2 files\nsrc/a.py\nsrc/b.py", batch=4),
     ToolCall("Glob", {"pattern": "*.py"}, "src/a.py", batch=4),
     ToolCall("Task", {"description": "look around", "prompt": "p"}, "# Done", id="t"),
     ToolCall("Read", {"file_path": "/repo/x.py"}, "x = 1\n", parent_id="t"),
-    ToolCall("say: <b>\"hi\"</b>; #1 --> c9", "phở {bò} 😀; %% no comment", "a => b [*] end"),
+    ToolCall('say: <b>"hi"</b>; #1 --> c9', "phở {bò} 😀; %% no comment", "a => b [*] end"),
     ToolCall("Bash", {"command": "make"}, None),
 ]  # fmt: skip
 
