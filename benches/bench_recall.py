@@ -89,6 +89,8 @@ def test_recall_of_peer(
 ) -> None:
     if not timed and n * ndim > 1_000 * 384:
         pytest.skip("peers of this size are built only where something is measured")
+    if n > 10_000 and kind in {MissionCode, FtsAndVec}:
+        pytest.skip("0.1 s a recall: shown at 10,000")
     engine = engines.get(kind, n, ndim)
     share = engines.hits(engine, n, ndim, k=K, count=100)
     assert share >= 0.85
