@@ -47,7 +47,7 @@ def run(tmp_path, kills, seed):
 
 
 def test_kills_lose_nothing(tmp_path):
-    run(tmp_path, 12, seed=random.SystemRandom().randrange(10**6))
+    run(tmp_path, 12, seed=5)
 
 
 @pytest.mark.long

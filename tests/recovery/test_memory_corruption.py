@@ -18,7 +18,7 @@ from memory_corruption_child import answers, brute_force
 from memory_worker import SPACE, vector
 
 from agentmem import Memory
-from agentmem.errors import CorruptStoreError, NotAStoreError
+from agentmem.errors import CorruptStoreError, NotAStoreError, SchemaVersionError
 
 CHILD = Path(__file__).with_name("memory_corruption_child.py")
 BATCH = 20
@@ -310,7 +310,7 @@ def test_damage_to_the_store_is_said_and_nothing_is_rewritten(template, tmp_path
                 right = answers(memory) == expected
                 assert problems or right, f"store{number}"
                 reported += bool(problems)
-        except (CorruptStoreError, NotAStoreError):
+        except (CorruptStoreError, NotAStoreError, SchemaVersionError):
             refused += 1
         assert digest(folder) == before, f"store{number} was rewritten"
     print(f"24 damaged stores: {refused} refused, {reported} reported by verify")

@@ -154,6 +154,12 @@ def is_damaging(error: BaseException) -> bool:
     )
 
 
+def _says_damage(error: apsw.Error) -> bool:
+    """Whether a statement of ours failed because the schema in the file is not what we wrote."""
+    signs = ("unsupported file format", "no such table", "no such column", "malformed")
+    return isinstance(error, apsw.SQLError) and any(sign in str(error) for sign in signs)
+
+
 def translate(error: apsw.Error, path: Path) -> AgentMemError:
     """Return the typed error for what SQLite reported about the store at ``path``."""
     detail = f"{path}: {error}"
@@ -168,7 +174,7 @@ def translate(error: apsw.Error, path: Path) -> AgentMemError:
         )
     if isinstance(error, apsw.NotADBError):
         return NotAStoreError(f"{detail}; give the folder of an agentmem store")
-    if isinstance(error, apsw.CorruptError) or "unsupported file format" in str(error):
+    if isinstance(error, apsw.CorruptError) or _says_damage(error):
         return CorruptStoreError(f"{detail}; restore a backup, nothing was repaired or removed")
     if isinstance(error, (apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError)):
         return ReadOnlyStoreError(f"{detail}; make the folder and its files writable")
