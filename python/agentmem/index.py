@@ -257,8 +257,17 @@ class SearchIndex:
             # In a folder that can't be written nobody publishes.
             with suppress(OSError):
                 stack.enter_context(self._publishing(wait=True))
-            self._native.reload()
-            self._native.verify()
+            try:
+                self._native.reload()
+            except IndexCorruptError:
+                with self._database.read() as connection:
+                    if index_rows.all_keys(connection):
+                        raise
+            else:
+                self._native.verify()
+                return
+        # Another handle made the index of an empty store anew, which leaves no files.
+        self.rebuild()
 
     def fold_when_due(self, *, woken: bool) -> bool:
         """Do the background thread's work of one turn; False when there will be none any more."""

@@ -194,3 +194,31 @@ def test_async_memory_opens_in_its_thread_and_says_that_it_is_closed(tmp_path):
         assert not (tmp_path / "n").exists()
 
     asyncio.run(work())
+
+
+def test_nothing_is_published_beside_changes_that_only_a_tail_holds(tmp_path):
+    one = Memory(tmp_path / "m", embedder=Letters())
+    two = Memory(tmp_path / "m", embedder=Letters())
+    one.remember("deploy", key="a")
+    one._shared.index.fold()
+    one.scoped("acme").remember("deploy", key="a")
+    # Both changes reach the second handle at once; it then takes over the published first one.
+    assert two.verify().ok
+    one.close()
+    two.close()
+    with Memory(tmp_path / "m", embedder=Letters()) as last:
+        assert last.verify().ok
+        assert len(last.recall("deploy")) == 2
+
+
+def test_an_empty_store_whose_index_was_made_anew_is_whole(tmp_path):
+    with (
+        Memory(tmp_path / "m", embedder=Letters()) as one,
+        Memory(tmp_path / "m", embedder=Letters()) as two,
+    ):
+        fact = one.remember("deploy")
+        two.rebuild_index()
+        two.forget(fact.id)
+        one.rebuild_index()
+        assert two.verify().ok
+        assert one.verify().ok

@@ -92,7 +92,8 @@ class SharedFile:
                 self.guard.forget()
 
 
-_shared_lock = threading.Lock()
+# Reentrant: the collector may close a forgotten handle while this thread holds it.
+_shared_lock = threading.RLock()
 _shared_files: weakref.WeakValueDictionary[Path, SharedFile] = weakref.WeakValueDictionary()
 
 
@@ -108,7 +109,7 @@ def shared_file(path: Path) -> SharedFile:
 def renew_after_fork() -> None:
     """Forget, in a forked child, what the parent had open."""
     global _shared_lock, _shared_files  # noqa: PLW0603
-    _shared_lock = threading.Lock()
+    _shared_lock = threading.RLock()
     _shared_files = weakref.WeakValueDictionary()
 
 
