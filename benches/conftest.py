@@ -114,16 +114,8 @@ def timed(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture(scope="session")
 def ours(timed: bool) -> type[Ours]:
     """Our adapter."""
-    import agentmem
+    from agentmem import _native
 
-    try:
-        from agentmem import _native
-    except ImportError as error:
-        if timed:
-            raise
-        pytest.skip(f"the native extension is not built here: {error}")
-    if not hasattr(agentmem, "Memory"):
-        pytest.skip("agentmem.Memory is not there yet")
     if timed and _native.build_profile == "debug":
         pytest.exit("agentmem._native is a debug build; build with --release to measure", 2)
     from benches.ours import Ours
