@@ -28,7 +28,7 @@ ARROWS = {
     "store": {"models", "protocols", "errors", "agentmem"},
     "fusion": {"_native"},
     "models": {"errors"},
-    "protocols": {"errors"},
+    "protocols": {"models", "errors"},
     "errors": set(),
     "agentmem": set(),
 }  # fmt: skip

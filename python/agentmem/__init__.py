@@ -43,12 +43,14 @@ if TYPE_CHECKING:
     from agentmem.fusion import fuse
     from agentmem.memory import Memory
     from agentmem.models import (
+        Candidate,
         Captured,
         Compacted,
         Fact,
         Forgotten,
         Hit,
         Imported,
+        Message,
         Stats,
         Trace,
         TraceStep,
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
         Turn,
         Verification,
     )
-    from agentmem.protocols import Clock, Embedder, GivenEmbeddings, TokenCounter
+    from agentmem.protocols import Clock, Embedder, Extractor, GivenEmbeddings, TokenCounter
     from agentmem.toollog import (
         Canvas,
         Step,
@@ -86,10 +88,10 @@ _HOMES = {
     "fusion": ("fuse",),
     "memory": ("Memory",),
     "models": (
-        "Captured", "Compacted", "Fact", "Forgotten", "Hit", "Imported", "Stats", "Trace",
-        "TraceStep", "Trust", "Turn", "Verification",
+        "Candidate", "Captured", "Compacted", "Fact", "Forgotten", "Hit", "Imported", "Message",
+        "Stats", "Trace", "TraceStep", "Trust", "Turn", "Verification",
     ),
-    "protocols": ("Clock", "Embedder", "GivenEmbeddings", "TokenCounter"),
+    "protocols": ("Clock", "Embedder", "Extractor", "GivenEmbeddings", "TokenCounter"),
     "toollog": ("Canvas", "Step", "ToolCall", "compress", "parse", "skeleton", "tool_calls"),
     "toollog.formats": ("iter_tool_calls",),
     "toollog.models": ("ToolLogWarning",),
@@ -99,6 +101,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "AgentMemError",
     "AsyncMemory",
+    "Candidate",
     "Canvas",
     "Captured",
     "Clock",
@@ -110,6 +113,7 @@ __all__ = [
     "Embedder",
     "EmbedderMismatchError",
     "EmbeddingError",
+    "Extractor",
     "Fact",
     "Forgotten",
     "ForkedError",
@@ -123,6 +127,7 @@ __all__ = [
     "InvalidInputError",
     "Memory",
     "MermaidParseError",
+    "Message",
     "ModelNotFoundError",
     "NotAStoreError",
     "NotFoundError",

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["Clock", "Embedder", "GivenEmbeddings", "TokenCounter"]
+    from agentmem.models import Candidate, Message
+
+__all__ = ["Clock", "Embedder", "Extractor", "GivenEmbeddings", "TokenCounter"]
 
 
 @runtime_checkable
@@ -64,3 +66,26 @@ class TokenCounter(Protocol):
 
     def __call__(self, text: str) -> int:
         """Return the number of tokens, never negative."""
+
+
+class Extractor(Protocol):
+    """Reads messages and says which facts they state.
+
+    What it gives is checked before anything is written: the kind is a known one, ``source`` is one
+    of the messages given, ``span`` lies within its text. A call that raises, or gives anything
+    else, leaves the messages pending; the job stays visible and is tried again.
+    """
+
+    @property
+    def id(self) -> str:
+        """Names the extractor and its version."""
+
+    def extract(
+        self, messages: Sequence[Message], *, context: Sequence[Message] = ()
+    ) -> Sequence[Candidate]:
+        """Return the facts of ``messages``, in their order.
+
+        Args:
+            messages: Messages of one session in order, none of them read before.
+            context: The ones just before, already read, for pronouns and answers.
+        """

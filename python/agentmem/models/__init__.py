@@ -1,0 +1,9 @@
+"""What comes back from a memory, and what its parts hand each other: plain, frozen values."""
+
+from __future__ import annotations
+
+from agentmem.models import memory, tiers
+from agentmem.models.memory import *  # noqa: F403
+from agentmem.models.tiers import *  # noqa: F403
+
+__all__ = memory.__all__ + tiers.__all__

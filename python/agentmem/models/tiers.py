@@ -1,0 +1,73 @@
+"""What the tiers above L0 hand each other: messages to read, facts to judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from agentmem.models.memory import Trust
+
+__all__ = ["FACT_KINDS", "Candidate", "Message"]
+
+FACT_KINDS = ("persona", "instruction", "decision", "event", "fact")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One L0 row as an extractor reads it.
+
+    Attributes:
+        id: The L0 id.
+        text: The words, verbatim.
+        role: Who speaks: a tool's text is data, never anybody's wish.
+        speaker: The name that the host gave, if any.
+        session: The session it belongs to.
+        position: Its place in the session.
+        time: When it was said, with the zone of the speaker where the host gave one.
+        trust: Where it came from.
+    """
+
+    id: str
+    text: str
+    role: Literal["user", "assistant", "system", "tool"]
+    time: datetime
+    speaker: str | None = None
+    session: str | None = None
+    position: int = 0
+    trust: Trust = Trust.USER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A fact that a text states, before it is held against what is known.
+
+    Attributes:
+        text: One atomic statement, understood without the conversation.
+        kind: ``persona``, ``instruction``, ``decision``, ``event`` or ``fact``.
+        source: The L0 id of the message that states it.
+        span: ``[start, end)`` in that message's text, in characters.
+        subject: Whom or what it is about: ``"user"``, ``"team"``, a name.
+        attribute: With ``subject`` the slot that a later value replaces; None where none is plain.
+        value: The value of the slot.
+        ends: Whether it only says that the slot's value, or ``value`` in it, no longer holds.
+        event_time: When it happened or will, made absolute.
+        valid_from: From when it holds; None for the time of the message.
+        valid_to: Until when it holds; None for no end.
+        confidence: 0 to 1, how plainly the text says it.
+        priority: 0 to 100; lasting rules rank highest.
+    """
+
+    text: str
+    kind: str
+    source: str
+    span: tuple[int, int]
+    subject: str | None = None
+    attribute: str | None = None
+    value: Any = None
+    ends: bool = False
+    event_time: datetime | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    confidence: float = 0.8
+    priority: int = 50
