@@ -16,6 +16,8 @@ from agentmem.models import (
     Fact,
     Forgotten,
     Hit,
+    Persona,
+    Scene,
     Trace,
     Turn,
     parse_id,
@@ -350,7 +352,7 @@ class Memory(Operations):
         """
         return list_facts(self._shared.database, self._scope, where=where, limit=limit, after=after)
 
-    def get(self, id: str) -> Fact | Turn:
+    def get(self, id: str) -> Turn | Fact | Scene | Persona:
         """Return one row of any tier.
 
         Raises:
@@ -358,8 +360,10 @@ class Memory(Operations):
         """
         return get(self._shared.database, self._scope, id)
 
-    def history(self, id: str) -> list[Fact]:
-        """Return every version of a fact, oldest first, whichever version is named.
+    def history(self, id: str) -> list[Turn | Fact | Scene | Persona]:
+        """Return every version of a row, oldest first, whichever version is named.
+
+        A turn has one; a scene's are those that were merged into it, a persona's all of its scope.
 
         Raises:
             NotFoundError: It does not exist in this scope.

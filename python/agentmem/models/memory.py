@@ -11,9 +11,12 @@ from dataclasses import MISSING, dataclass, field, make_dataclass
 from dataclasses import fields as dataclass_fields
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from agentmem.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from agentmem.models.tiers import Job
 
 __all__ = [
     "TIERS",
@@ -151,6 +154,9 @@ class Fact:
     status: Literal["new", "duplicate", "superseded"] | None = None
     supersedes: tuple[str, ...] = ()
     redacted: tuple[str, ...] = ()
+    event_time: datetime | None = None
+    confidence: float | None = None
+    extractor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,12 +195,17 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """One row on the way down: what it says and the rows it rests on."""
+    """One row on the way down: what it says and the rows it rests on.
+
+    ``spans`` has the half-open range of characters in a source's text that says it, by the id of
+    the source, where it is known.
+    """
 
     id: str
     tier: Tier
     text: str
     sources: tuple[str, ...]
+    spans: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +303,9 @@ class Stats:
     guard_trips: int
     redacted: Mapping[str, int] = field(default_factory=dict)
     last_fold_error: str | None = None
+    scenes: int = 0
+    personas: int = 0
+    jobs: tuple[Job, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TurnRow",
+    "before",
     "count",
     "delete",
     "existing",
@@ -29,6 +30,7 @@ __all__ = [
     "insert_captured",
     "insert_many",
     "load",
+    "of_session",
     "record_bytes",
     "to_turn",
     "trusts",
@@ -109,6 +111,36 @@ def load(connection: apsw.Connection, ids: Sequence[int]) -> list[TurnRow]:
             row[-1] = decode_text(unpack(is_compressed, size, content))
         found.append(TurnRow._make(row))
     return found
+
+
+def of_session(
+    connection: apsw.Connection, scope_id: int, session: str, *, after: int, limit: int
+) -> list[TurnRow]:
+    """Return the captured turns of a session in one scope behind a turn, in order."""
+    ids = [
+        row[0]
+        for row in connection.execute(
+            "SELECT id FROM turns WHERE scope_id = ? AND session = ? AND position > ? "
+            "AND origin = 'captured' ORDER BY position LIMIT ?",
+            (scope_id, session, after, limit),
+        )
+    ]
+    return load(connection, ids)
+
+
+def before(
+    connection: apsw.Connection, scope_id: int, session: str, *, until: int, limit: int
+) -> list[TurnRow]:
+    """Return the last captured turns of a session up to and including a turn, in order."""
+    ids = [
+        row[0]
+        for row in connection.execute(
+            "SELECT id FROM turns WHERE scope_id = ? AND session = ? AND position <= ? "
+            "AND origin = 'captured' ORDER BY position DESC LIMIT ?",
+            (scope_id, session, until, limit),
+        )
+    ]
+    return load(connection, ids)
 
 
 def record_bytes(connection: apsw.Connection, number: int) -> bytes | None:

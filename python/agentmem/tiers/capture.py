@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentmem.errors import InvalidInputError
 from agentmem.models import Captured, Trust, format_id
-from agentmem.store import facts, scopes, sessions, tool_calls, turns
+from agentmem.protocols import GivenEmbeddings
+from agentmem.store import embeddings, facts, jobs, scopes, sessions, tool_calls, turns
+from agentmem.store.index_rows import IndexRow, turn_index_row
 from agentmem.store.payloads import Packed, encode_text, is_inline, obtain, pack
 from agentmem.store.redactions import add_counts
 from agentmem.tiers.alignment import Alignment
@@ -178,6 +180,7 @@ class _Writing:
         ids: list[int] = []
         turn_rows: list[tuple[Any, ...]] = []
         record_rows: list[tuple[int, int, int, int, int, int | None]] = []
+        searched: dict[int, IndexRow] = {}
         redacted: Counter[str] = Counter()
         for record, stored in zip(records, matched, strict=True):
             if stored is not None:
@@ -195,10 +198,15 @@ class _Writing:
                 if not is_inline(text):
                     text, text_id = "", self._payload(connection, text)
                 ids.append(turn)
+                speaker = _plain(part.speaker or part.name)
+                trust = int(_TRUST.get(part.kind, Trust.TOOL))
                 turn_rows.append(
-                    (turn, scope_id, self.session, turn, "captured", part.kind,
-                     _plain(part.speaker or part.name), int(_TRUST.get(part.kind, Trust.TOOL)),
+                    (turn, scope_id, self.session, turn, "captured", part.kind, speaker, trust,
                      made_ms, part.event_ms, text, _plain(record.client_id), number, text_id)
+                )  # fmt: skip
+                searched[turn] = turn_index_row(
+                    turn, part.kind, self.scope, self.session, turn, part.text, made_ms,
+                    part.event_ms, trust, speaker,
                 )  # fmt: skip
                 calls.add(part, turn, number)
         if record_rows:
@@ -215,7 +223,13 @@ class _Writing:
                     batches=calls.next_batch,
                 ),
             )
-            transaction.change("capture", 0, record_rows[0][3])
+            if not isinstance(self.opened.embedder, GivenEmbeddings):
+                words = [row[0] for row in turn_rows if row[5] in embeddings.EMBEDDED_TURNS]
+                embeddings.add_pending(connection, words, is_new=True)
+            jobs.request(
+                connection, scope_id, "extract", self.session, now_ms=made_ms, turns=len(turn_rows)
+            )
+            transaction.change_many("upsert", 0, searched)
         if redacted:
             add_counts(connection, redacted.elements())
         return _Written(ids, len(turn_rows), redacted, alignment, batches)
