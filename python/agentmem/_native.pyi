@@ -404,6 +404,9 @@ class ToolLog:
             InvalidInputError: An unknown level.
         """
 
+    def copy(self) -> ToolLog:
+        """Return the same calls, to go on from without changing this log."""
+
     def __len__(self) -> int: ...
 
 @final

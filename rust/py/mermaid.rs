@@ -148,6 +148,13 @@ impl ToolLog {
         py.detach(|| self.log.lock().len())
     }
 
+    /// The same calls, to go on from without changing this log.
+    fn copy(&self, py: Python<'_>) -> Self {
+        py.detach(|| Self {
+            log: Mutex::new(self.log.lock().clone()),
+        })
+    }
+
     /// The diagram at the first level, from `level` down, that fits.
     #[pyo3(signature = (level, budget_tokens=None, is_exact=false, with_arguments=true))]
     fn canvas(

@@ -273,9 +273,7 @@ def _blocks(head: bytes, chunks: Iterator[bytes], pieces: list[bytes]) -> Iterat
     pieces.append(held[0] if len(held) == 1 else b"".join(held))
 
 
-def _decode_lines(
-    lines: Iterable[_Line], context: Context, *, readable: bool
-) -> Iterator[Record]:
+def _decode_lines(lines: Iterable[_Line], context: Context, *, readable: bool) -> Iterator[Record]:
     """Yield the records of JSONL; a line that is no JSON is named in a warning.
 
     Until one line is readable the warnings wait: a log without any is an error instead.
