@@ -208,6 +208,14 @@ class CanvasBuilder:
     def __len__(self) -> int:
         return len(self._calls)
 
+    def copy(self) -> CanvasBuilder:
+        """Return a builder of the same calls that can go on without changing this one."""
+        other = CanvasBuilder()
+        other._log = self._log.copy()  # noqa: SLF001 - of the same class
+        other._calls = self._calls[:]  # noqa: SLF001
+        other._index_of = self._index_of  # noqa: SLF001 - replaced, never changed
+        return other
+
     def append(self, calls: Iterable[ToolCall]) -> None:
         """Read more calls.
 
