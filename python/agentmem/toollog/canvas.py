@@ -211,9 +211,9 @@ class CanvasBuilder:
     def copy(self) -> CanvasBuilder:
         """Return a builder of the same calls that can go on without changing this one."""
         other = CanvasBuilder()
-        other._log = self._log.copy()  # noqa: SLF001 - of the same class
-        other._calls = self._calls[:]  # noqa: SLF001
-        other._index_of = self._index_of  # noqa: SLF001 - replaced, never changed
+        other._log = self._log.copy()
+        other._calls = self._calls[:]
+        other._index_of = self._index_of
         return other
 
     def append(self, calls: Iterable[ToolCall]) -> None:
