@@ -213,10 +213,11 @@ class SkillExistsError(ConflictError):
 
     def __init__(self, name: str, actual_version: int, why: str) -> None:
         super().__init__(0, actual_version)
-        self.args = (
+        message = (
             f"the skill {name!r} (version {actual_version}) {why}; update it, or pass "
-            f"merge_into={name!r} with its version as expected_version",
+            f"merge_into={name!r} with its version as expected_version"
         )
+        self.args = (message,)
         self.name = name
         self.why = why
 

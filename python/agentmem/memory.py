@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from agentmem.skills import Skills
     from agentmem.toollog.canvas import Canvas
 
 __all__ = ["Memory"]
@@ -98,6 +99,13 @@ class Memory(Operations):
     def embedder(self) -> Embedder | GivenEmbeddings:
         """What makes the vectors."""
         return self._shared.embedder
+
+    @property
+    def skills(self) -> Skills:
+        """What was learnt of how work is done: see :class:`~agentmem.skills.Skills`."""
+        from agentmem.skills import Skills
+
+        return Skills(self._shared, self._scope)
 
     def scoped(self, scope: str) -> Memory:
         """Return a handle of the same store, bound to a scope below this one's."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from agentmem.opened import Opened
     from agentmem.skills.options import SkillOptions
     from agentmem.store.skill_archives import ArchiveRow
-    from agentmem.store.skill_buffers import BufferRow, Entry
+    from agentmem.store.skill_buffers import BufferRow, Entry, Link
     from agentmem.store.writer import Transaction
 
 __all__ = [
@@ -156,7 +156,14 @@ def make(
         if succeeded is None and buffer.succeeded is not None:
             succeeded = bool(buffer.succeeded)
         operation = _Registering(
-            buffer, entries, payload, reason, intent, succeeded, location, opened.now_ms()
+            buffer,
+            entries,
+            payload,
+            reason=reason,
+            intent=intent,
+            succeeded=succeeded,
+            location=location,
+            now_ms=opened.now_ms(),
         )
         try:
             number, task = opened.database.write(operation)
@@ -179,6 +186,7 @@ class _Registering:
         buffer: BufferRow,
         entries: Sequence[Entry],
         payload: Payload,
+        *,
         reason: str,
         intent: str | None,
         succeeded: bool | None,
@@ -223,7 +231,8 @@ def _items(connection: apsw.Connection, entries: Sequence[Entry]) -> list[Item]:
     """Return the messages of buffered turns; of a long slice only what a payload can hold."""
     ids = [entry.turn_id for entry in entries]
     cap = 2_048 if sum(entry.size for entry in entries) > MAX_PAYLOAD_BYTES else None
-    made, answered = {}, {}
+    made: dict[int, Link] = {}
+    answered: dict[int, Link] = {}
     for link in skill_buffers.links(connection, ids):
         if link.turn_id is not None:
             made[link.turn_id] = link
@@ -239,13 +248,14 @@ def _items(connection: apsw.Connection, entries: Sequence[Entry]) -> list[Item]:
                 row.id, row.kind, cut(text, cap), row.trust, event_ms=row.event_ms,
                 is_compressed=row.id in compressed,
             )  # fmt: skip
-            link = made.get(row.id) if row.kind == "tool_call" else answered.get(row.id)
-            if link is not None:
-                item.name, item.call_id, item.parent_id = link.name, link.call_id, link.parent_id
-            if link is not None and row.kind == "tool_call":
-                item.outcome, item.batch, item.is_object = link.outcome, link.batch, link.is_object
-            elif link is not None:
-                item.answers, item.is_error = link.turn_id, link.outcome == "error"
+            tied = made if row.kind == "tool_call" else answered
+            tie = tied.get(row.id)
+            if tie is not None:
+                item.name, item.call_id, item.parent_id = tie.name, tie.call_id, tie.parent_id
+            if tie is not None and row.kind == "tool_call":
+                item.outcome, item.batch, item.is_object = tie.outcome, tie.batch, tie.is_object
+            elif tie is not None:
+                item.answers, item.is_error = tie.turn_id, tie.outcome == "error"
             items.append(item)
     return items
 
@@ -271,9 +281,7 @@ def to_archive(row: ArchiveRow, task: int | None) -> Archive:
 
 
 def _omitted(row: ArchiveRow) -> Omitted:
-    return Omitted(
-        messages=row.omitted_messages, bytes=row.omitted_bytes, shortened=row.shortened
-    )
+    return Omitted(messages=row.omitted_messages, bytes=row.omitted_bytes, shortened=row.shortened)
 
 
 def load_view(opened: Opened, options: SkillOptions, scope: str, number: int) -> ArchiveView:
@@ -382,7 +390,5 @@ def _late(connection: apsw.Connection, call: ArchiveCall) -> ArchiveCall:
     outcome: Any = row.outcome
     for turn in turns.load(connection, [row.result_id]):
         kept: Text = cut(normalise(turn.kind, turn.speaker, turn.text).text or "", _LATE_BYTES)
-        return replace(
-            call, result=str(kept), outcome=outcome, result_source=format_id(0, turn.id)
-        )
+        return replace(call, result=str(kept), outcome=outcome, result_source=format_id(0, turn.id))
     return call

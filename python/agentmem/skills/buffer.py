@@ -110,14 +110,14 @@ class _Feeding:
 
     def _note_size(self, connection: apsw.Connection, buffer_id: int) -> None:
         """Mark a large add, if it has a long tool text that is to be shortened."""
-        kept = [entry for _, piece in self._pieces.values() for entry in piece if not entry.is_dropped]
+        kept = [
+            entry for _, piece in self._pieces.values() for entry in piece if not entry.is_dropped
+        ]
         if sum(entry.size for entry in kept) < self._options.archive_bytes:
             return
         long = [entry.turn_id for entry in kept if entry.size > self._options.shorten_bytes]
         if any(row.kind in ("tool_call", "tool_result") for row in turns.load(connection, long)):
-            skill_buffers.mark_compressed(
-                connection, buffer_id, [entry.turn_id for entry in kept]
-            )
+            skill_buffers.mark_compressed(connection, buffer_id, [entry.turn_id for entry in kept])
 
 
 def _entries(

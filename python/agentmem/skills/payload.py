@@ -158,7 +158,9 @@ def build(items: Sequence[Item], *, shorten_bytes: int = _LIMITS[0]) -> Payload:
         shorten_bytes: Tool texts over this, of items that are to be compressed, are shortened.
     """
     texts = [
-        cut(item.text, shorten_bytes) if item.is_compressed and item.is_tool else cut(item.text, None)
+        cut(item.text, shorten_bytes)
+        if item.is_compressed and item.is_tool
+        else cut(item.text, None)
         for item in items
     ]
     lines = [_item_line(item, text) for item, text in zip(items, texts, strict=True)]
@@ -208,7 +210,7 @@ def _units(items: Sequence[Item]) -> list[list[int]]:
 
 
 def _from_both_ends(units: Sequence[list[int]]) -> list[list[int]]:
-    """Return the units in the order first, last, second, last but one, …"""
+    """Return the units as first, last, second, last but one and so on."""
     order = []
     for place in range((len(units) + 1) // 2):
         order.append(units[place])

@@ -175,7 +175,10 @@ def waiting(connection: apsw.Connection, buffer_id: int) -> list[Entry]:
         "WHERE buffer_id = ? AND archive_id IS NULL AND is_dropped = 0 ORDER BY turn_id",
         (buffer_id,),
     )
-    return [Entry(*row[:3], bool(row[3]), bool(row[4])) for row in cursor]
+    return [
+        Entry(turn, size, calls, bool(is_dropped), bool(is_compressed))
+        for turn, size, calls, is_dropped, is_compressed in cursor
+    ]
 
 
 def take(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from agentmem.errors import InvalidInputError
 from agentmem.models import Captured, Trust, format_id
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from agentmem.opened import Opened
     from agentmem.store.writer import Transaction
 
-__all__ = ["capture", "capture_messages", "check_session"]
+__all__ = ["Also", "capture", "capture_messages", "check_session"]
+
+Also: TypeAlias = "Callable[[Transaction, int, Sequence[int]], None]"
 
 MAX_SESSION_CHARS: Final = 1_024
 _PACK_AHEAD_BYTES: Final = 64 << 10
@@ -60,23 +62,40 @@ def check_session(session: str) -> str:
     return session
 
 
-def capture(opened: Opened, scope: str, messages: Any, *, session: str, format_: str) -> Captured:
+def capture(
+    opened: Opened,
+    scope: str,
+    messages: Any,
+    *,
+    session: str,
+    format_: str,
+    also: Also | None = None,
+) -> Captured:
     """Write a log; records that the session has already are left alone.
+
+    ``also`` is called in each transaction, after its rows are written, with the session's number
+    and the turns that the piece stands for; it may be called again if a commit failed.
 
     Raises:
         InvalidInputError: The session or the format is none, or the messages can't be read.
         ToolLogError: Nothing in the log can be read.
     """
-    return capture_messages(opened, scope, iter_messages(messages, format=format_), session=session)
+    given = iter_messages(messages, format=format_)
+    return capture_messages(opened, scope, given, session=session, also=also)
 
 
 def capture_messages(
-    opened: Opened, scope: str, messages: Iterable[Message], *, session: str
+    opened: Opened,
+    scope: str,
+    messages: Iterable[Message],
+    *,
+    session: str,
+    also: Also | None = None,
 ) -> Captured:
     """Write messages; ``ids`` of the outcome has one id for each message that was given."""
     check_session(session)
     opened.check()
-    writing = _Writing(opened, scope, session)
+    writing = _Writing(opened, scope, session, also)
     ids: list[int] = []
     redacted: Counter[str] = Counter()
     new = 0
@@ -106,6 +125,7 @@ class _Writing:
     opened: Opened
     scope: str
     session: str
+    also: Also | None = None
     alignment: Alignment = field(default_factory=Alignment)
     batches: dict[int, int] = field(default_factory=dict)
     packed: dict[str | bytes, Packed] = field(default_factory=dict)
@@ -232,6 +252,8 @@ class _Writing:
             transaction.change_many("upsert", 0, searched)
         if redacted:
             add_counts(connection, redacted.elements())
+        if self.also is not None and ids:
+            self.also(transaction, session.id, ids)
         return _Written(ids, len(turn_rows), redacted, alignment, batches)
 
 
