@@ -51,6 +51,7 @@ TASK_TIER: Final = 5
 
 MAX_INTENT_CHARS: Final = 2_000
 _LOAD_AT_ONCE: Final = 500
+_FEW: Final = 200
 _LATE_BYTES: Final = 2_048
 _TRIES: Final = 20
 
@@ -230,7 +231,9 @@ class _Registering:
 def _items(connection: apsw.Connection, entries: Sequence[Entry]) -> list[Item]:
     """Return the messages of buffered turns; of a long slice only what a payload can hold."""
     ids = [entry.turn_id for entry in entries]
-    cap = 2_048 if sum(entry.size for entry in entries) > MAX_PAYLOAD_BYTES else None
+    cap = None
+    if sum(entry.size for entry in entries) > MAX_PAYLOAD_BYTES:
+        cap = 32_768 if len(entries) <= _FEW else 2_048
     made: dict[int, Link] = {}
     answered: dict[int, Link] = {}
     for link in skill_buffers.links(connection, ids):

@@ -34,7 +34,7 @@ _OPENING: Final = re.compile(
     r"(?:\s[^<>]{0,1000})?>"
 )
 _IMAGE: Final = re.compile(
-    r"^\[(?:image|audio|video|file|binary) [^\[\]\n]{1,2000}\]$\n?", re.MULTILINE
+    r"(?:\A|\n)\[(?:image|audio|video|file|binary) [^\[\]\n]{1,2000}\](?=\n|\Z)"
 )
 _REASONING: Final = frozenset({"reasoning", "thinking", "redacted_thinking", "thought"})
 

@@ -21,7 +21,7 @@ from agentmem.skills.options import MAX_PAYLOAD_BYTES
 
 __all__ = ["Item", "Payload", "Text", "build", "cut", "read"]
 
-_LIMITS: Final = (2_048, 1_024, 512, 256)
+_LIMITS: Final = (32_768, 8_192, 2_048, 1_024, 512, 256)
 _LEAST_WORDS: Final = 1_024
 _MAX_ID_BYTES: Final = 200
 _GAP_BYTES: Final = 200  # of a placeholder's line, with room
@@ -150,7 +150,7 @@ def _gap_line(items: Sequence[Item]) -> bytes:
     return _line({"role": "omission", "text": text})
 
 
-def build(items: Sequence[Item], *, shorten_bytes: int = _LIMITS[0]) -> Payload:
+def build(items: Sequence[Item], *, shorten_bytes: int = 2_048) -> Payload:
     """Return the payload of a slice.
 
     Args:

@@ -245,10 +245,11 @@ def same_calls(
     cursor = connection.execute(
         "SELECT DISTINCT fresh.turn_id FROM json_each(?) AS wanted "
         "CROSS JOIN tool_calls AS fresh ON fresh.turn_id = wanted.value "
-        "JOIN tool_calls AS old ON old.session_id = ? AND old.call_id = fresh.call_id "
+        "CROSS JOIN tool_calls AS old ON old.session_id = ? AND old.call_id = fresh.call_id "
         "AND old.turn_id < fresh.turn_id AND old.name = fresh.name "
-        "JOIN skill_buffered ON buffer_id = ? AND skill_buffered.turn_id = old.turn_id "
-        "JOIN turns AS this ON this.id = fresh.turn_id JOIN turns AS that ON that.id = old.turn_id "
+        "CROSS JOIN skill_buffered ON buffer_id = ? AND skill_buffered.turn_id = old.turn_id "
+        "CROSS JOIN turns AS this ON this.id = fresh.turn_id "
+        "CROSS JOIN turns AS that ON that.id = old.turn_id "
         "WHERE fresh.session_id = old.session_id AND this.text = that.text "
         "AND this.text_id IS that.text_id",
         (json.dumps(list(turn_ids)), session_id, buffer_id),
