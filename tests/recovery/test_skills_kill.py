@@ -56,7 +56,9 @@ def check(memory):
         )
         assert list(waiting) == counts
     for archive, messages in memory.sql("SELECT id, messages FROM skill_archives"):
-        ((taken,),) = memory.sql(f"SELECT count(*) FROM skill_buffered WHERE archive_id = {archive}")
+        ((taken,),) = memory.sql(
+            f"SELECT count(*) FROM skill_buffered WHERE archive_id = {archive}"
+        )
         assert taken == messages
 
 
@@ -231,9 +233,7 @@ def test_a_stuck_worker_loses_its_task_by_the_observers_own_time(scratch):
         assert memory.sql("SELECT count(*) FROM skill_effects") == [(1,)]
 
 
-@pytest.mark.parametrize(
-    "pause_s", [0.5, pytest.param(10.0, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("pause_s", [0.5, pytest.param(10.0, marks=pytest.mark.long)])
 def test_a_slow_archive_is_never_seen_before_it_is_there(pause_s, scratch):
     class Slow(FolderArchiveStore):
         def put(self, key, content):
@@ -283,7 +283,9 @@ def test_idle_workers_cost_next_to_nothing(scratch):
         "[thread.join() for thread in threads]\n"
         "memory.close()\n"
     )
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [*sys.path, os.getcwd()]))}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, [*sys.path, os.getcwd()]))
+    }
     done = subprocess.run(
         [sys.executable, "-c", code, str(scratch / "memory")],
         capture_output=True, text=True, env=environment, timeout=60, check=True,

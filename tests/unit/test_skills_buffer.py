@@ -196,7 +196,8 @@ def test_many_messages_keep_ends_failures_and_pairs(skills):
 
 
 @pytest.mark.parametrize(
-    "text", ["\x00" * 200_000, "\ud800" * 100_000, "👩‍👩‍👧" * 20_000, "Việt" * 50_000, "\n" * 99_999 + "a"]
+    "text",
+    ["\x00" * 200_000, "\ud800" * 100_000, "👩‍👩‍👧" * 20_000, "Việt" * 50_000, "\n" * 99_999 + "a"],
 )
 def test_any_text_fits_and_reads_back(skills, text):
     archived = add(skills, [user(text), call(1, name="n" * 5_000), result(1, text)]).archived

@@ -356,7 +356,9 @@ def test_fingerprints_are_known_in_any_session_until_used(skills):
         (known,) = joiner.seen[-1][2]
         assert (known.key, known.data, known.session) == ("k", {"calls": ["run"]}, "a")
         return creates(
-            archive, used_fingerprints=("k",), evidence=(*creates(archive).evidence, *known.evidence)
+            archive,
+            used_fingerprints=("k",),
+            evidence=(*creates(archive).evidence, *known.evidence),
         )
 
     joiner = Says(joins)

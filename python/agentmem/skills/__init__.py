@@ -268,6 +268,7 @@ class Skills(Changes):
         Raises:
             InvalidInputError: An argument is wrong.
         """
+        from agentmem._native import estimate_tokens
         from agentmem.skills.loadout import make_loadout
         from agentmem.skills.names import check_count, check_owner
         from agentmem.skills.reading import approved_views
@@ -283,7 +284,12 @@ class Skills(Changes):
         views = approved_views(
             self._opened, self._options, self._scope, owner, query=query, pin=pin
         )
-        return make_loadout(views, budget_tokens=budget_tokens, pin=pin, count_tokens=count_tokens)
+        return make_loadout(
+            views,
+            budget_tokens=budget_tokens,
+            pin=pin,
+            count_tokens=count_tokens or estimate_tokens,
+        )
 
     def export(
         self,
