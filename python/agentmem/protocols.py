@@ -14,9 +14,16 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from agentmem.models import Candidate, Message
+    from agentmem.models import (
+        ArchiveView,
+        Candidate,
+        Decision,
+        Fingerprint,
+        Message,
+        SkillView,
+    )
 
-__all__ = ["Clock", "Embedder", "Extractor", "GivenEmbeddings", "TokenCounter"]
+__all__ = ["Clock", "Embedder", "Extractor", "GivenEmbeddings", "Reviewer", "TokenCounter"]
 
 
 @runtime_checkable
@@ -88,4 +95,32 @@ class Extractor(Protocol):
         Args:
             messages: Messages of one session in order, none of them read before.
             context: The ones just before, already read, for pronouns and answers.
+        """
+
+
+class Reviewer(Protocol):
+    """Reads an archived conversation and says whether a skill is to be made of it.
+
+    A language model may stand behind it. What it gives is checked before anything is written: an
+    update names a skill and the version that it was shown, evidence lies in the archive, or in
+    the fingerprints given, the draft is a well-formed skill, and what a tool said is data. A call
+    that raises leaves the task in the queue; after some failures it is parked with its error.
+    """
+
+    @property
+    def id(self) -> str:
+        """Names the reviewer and its version; it is the author of what it makes."""
+
+    def review(
+        self,
+        archive: ArchiveView,
+        existing: Sequence[SkillView],
+        fingerprints: Sequence[Fingerprint],
+    ) -> Decision:
+        """Return what is to be made of one archive; no store is open to it.
+
+        Args:
+            archive: The conversation.
+            existing: The live skills of the scope that may cover it already, closest first.
+            fingerprints: What earlier one-offs of the same scope and owner left behind.
         """
