@@ -1,0 +1,1 @@
+"""The life of a skill: buffer, archive, review, lifecycle, loadout, SKILL.md."""
