@@ -1,7 +1,7 @@
 """Judges the skill reviewer, the procedures it learns and the import lint on the labelled sets.
 
-``python -m benches.quality.skills [FOLDER] [--suffix -holdout] [--verbose]``; FOLDER holds the label files and
-is ``benches/quality/labels`` if not given. How each figure is counted is written in
+``python -m benches.quality.skills [FOLDER] [--suffix -holdout] [--verbose]``; FOLDER holds the label
+files and is ``benches/quality/labels`` if not given. How each figure is counted is written in
 ``labels/README-skills.md``; the recordings come from AGENTMEM_DATA and lines without them are left out.
 """
 
@@ -11,7 +11,6 @@ import argparse
 import base64
 import gzip
 import json
-import os
 import re
 import tempfile
 import zipfile
@@ -19,6 +18,8 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from benches.corpus import data_folder
 
 from agentmem import tool_calls
 from agentmem.errors import AgentMemError
@@ -37,14 +38,18 @@ from agentmem.skills.lint import check_draft, lint
 from agentmem.skills.procedure import Procedure, bind_call
 from agentmem.skills.reviewer import RuleReviewer
 from agentmem.skills.skill_md import read_skills
-from agentmem.skills.template import render
-from benches.corpus import data_folder
 
 LABELS = Path(__file__).parent / "labels"
 
 
-def view_of(messages: list[dict[str, Any]], *, id: str, owner: str, succeeded: bool | None,
-            intent: str | None = None) -> ArchiveView:
+def view_of(
+    messages: list[dict[str, Any]],
+    *,
+    id: str,
+    owner: str,
+    succeeded: bool | None,
+    intent: str | None = None,
+) -> ArchiveView:
     """Return a conversation in any host's shape as a reviewer reads it."""
     calls = tool_calls(messages)
     out: list[ArchiveMessage] = []
@@ -76,21 +81,45 @@ def view_of(messages: list[dict[str, Any]], *, id: str, owner: str, succeeded: b
             if call.result is not None:
                 result = add("tool_result", call.result, name=call.name, is_error=call.is_error)
                 result_source = out[result].source
-            rows.append(ArchiveCall(
-                name=call.name, arguments=call.arguments, result=call.result,
-                outcome="error" if call.is_error else "pending" if call.result is None else "ok",
-                place=place, source=source, result_source=result_source, batch=call.batch))
+            rows.append(
+                ArchiveCall(
+                    name=call.name,
+                    arguments=call.arguments,
+                    result=call.result,
+                    outcome="error"
+                    if call.is_error
+                    else "pending"
+                    if call.result is None
+                    else "ok",
+                    place=place,
+                    source=source,
+                    result_source=result_source,
+                    batch=call.batch,
+                )
+            )
 
-    for message in messages:
-        role, texts, count = _parts(message)
+    if isinstance(messages, dict):  # a trajectory: what was asked, then the calls
+        asked = [m for m in messages.get("history", []) if m.get("role") == "user"][:1]
+        messages = [{"role": "user", "content": m["content"]} for m in asked]
+    for message in messages if isinstance(messages, list) else []:
+        role, texts, count = _parts(message) if isinstance(message, dict) else ("", [], 0)
         if role in {"user", "assistant"}:
             for text in texts:
                 if text.strip():
                     add(role, text)
             add_calls(count)
     add_calls(len(calls) - taken)
-    return ArchiveView(id=id, session=id, owner=owner, scope="", reason="forced", messages=tuple(out),
-                       calls=tuple(rows), succeeded=succeeded, intent=intent)
+    return ArchiveView(
+        id=id,
+        session=id,
+        owner=owner,
+        scope="",
+        reason="forced",
+        messages=tuple(out),
+        calls=tuple(rows),
+        succeeded=succeeded,
+        intent=intent,
+    )
 
 
 def _parts(message: dict[str, Any]) -> tuple[str, list[str], int]:
@@ -116,7 +145,7 @@ def recorded(source: dict[str, Any], data: Path) -> list[dict[str, Any]] | None:
     path = data / "toollogs" / source["file"]
     if not path.exists():
         return None
-    raw = gzip.open(path, "rt", encoding="utf-8").read()
+    raw = gzip.decompress(path.read_bytes()).decode()
     if path.name.endswith(".jsonl.gz"):
         rows = [json.loads(line) for line in raw.splitlines() if line.strip()]
         if "episode" in source:
@@ -143,16 +172,30 @@ class World:
         self.prints[archive.owner] = [p for p in prints if p.key not in decision.used_fingerprints]
         draft = decision.draft
         if decision.outcome == "create" and draft is not None:
-            skills.append(SkillView(id=f"skill:{len(skills)}", name=draft.name, version=1, state="approved",
-                                    owner=archive.owner, description=draft.description, body=draft.body,
-                                    metadata=json.loads(json.dumps(draft.metadata)), evidence=decision.evidence))
+            skills.append(
+                SkillView(
+                    id=f"skill:{len(skills)}",
+                    name=draft.name,
+                    version=1,
+                    state="approved",
+                    owner=archive.owner,
+                    description=draft.description,
+                    body=draft.body,
+                    metadata=json.loads(json.dumps(draft.metadata)),
+                    evidence=decision.evidence,
+                )
+            )
             return decision, draft.name
         if decision.outcome == "update" and draft is not None:
             for place, skill in enumerate(skills):
                 if skill.name == decision.skill:
-                    skills[place] = replace(skill, version=skill.version + 1, body=draft.body,
-                                            metadata=json.loads(json.dumps(draft.metadata)),
-                                            evidence=(*skill.evidence, *decision.evidence))
+                    skills[place] = replace(
+                        skill,
+                        version=skill.version + 1,
+                        body=draft.body,
+                        metadata=json.loads(json.dumps(draft.metadata)),
+                        evidence=(*skill.evidence, *decision.evidence),
+                    )
         return decision, decision.skill
 
 
@@ -160,7 +203,10 @@ SIGNAL = {"success": True, "failure": False, None: None}
 
 
 def judge_skills(path: Path, data: Path | None, *, verbose: bool) -> dict[str, Any]:
-    lines = sorted((json.loads(x) for x in path.open(encoding="utf-8")), key=lambda d: d["order"])
+    lines = sorted(
+        (json.loads(x) for x in path.read_text(encoding="utf-8").strip().split("\n")),
+        key=lambda d: d["order"],
+    )
     world = World()
     hits = Counter[str]()
     procedures: dict[tuple[str, str], set[str]] = {}
@@ -174,7 +220,9 @@ def judge_skills(path: Path, data: Path | None, *, verbose: bool) -> dict[str, A
             if messages is None:
                 skipped += 1
                 continue
-        archive = view_of(messages, id=line["id"], owner=line["owner"], succeeded=SIGNAL[line["signal"]])
+        archive = view_of(
+            messages, id=line["id"], owner=line["owner"], succeeded=SIGNAL[line["signal"]]
+        )
         decision, skill = world.review(archive)
         accept = line.get("accept") or [line["expect"]]
         key = (line["owner"], line["procedure"] or "")
@@ -189,10 +237,14 @@ def judge_skills(path: Path, data: Path | None, *, verbose: bool) -> dict[str, A
         if line["procedure"] and decision.outcome == "create" and skill:
             procedures.setdefault(key, set()).add(skill)
         if decision.outcome not in accept:
-            wrong.append(f"{line['order']:4} {line['id']:32} {line['why']:10} expected {accept} got "
-                         f"{decision.outcome} {decision.reasons} {skill or ''} {decision.notes[:90]}")
+            wrong.append(
+                f"{line['order']:4} {line['id']:32} {line['why']:10} expected {accept} got "
+                f"{decision.outcome} {decision.reasons} {skill or ''} {decision.notes[:90]}"
+            )
         elif verbose:
-            print(f"     ok {line['id']:32} {decision.outcome} {decision.reasons} {skill or ''} {decision.notes[:80]}")
+            print(
+                f"     ok {line['id']:32} {decision.outcome} {decision.reasons} {skill or ''} {decision.notes[:80]}"
+            )
     for skills in world.skills.values():
         for view in skills:
             for evidence in view.evidence:
@@ -200,10 +252,13 @@ def judge_skills(path: Path, data: Path | None, *, verbose: bool) -> dict[str, A
                     contained += 1
     print("\n".join(wrong))
     return {
-        "conversations": len(lines) - skipped, "left out (no recording)": skipped,
-        "precision": _share(hits["tp"], hits["tp"] + hits["fp"]), "recall": _share(hits["tp"], hits["tp"] + hits["fn"]),
+        "conversations": len(lines) - skipped,
+        "left out (no recording)": skipped,
+        "precision": _share(hits["tp"], hits["tp"] + hits["fp"]),
+        "recall": _share(hits["tp"], hits["tp"] + hits["fn"]),
         "tp/fp/fn/tn": [hits[k] for k in ("tp", "fp", "fn", "tn")],
-        "recurrences accepted": f"{accepted}/{recurred}", "second skills": second,
+        "recurrences accepted": f"{accepted}/{recurred}",
+        "second skills": second,
         "skills resting on failed or poisoned material": contained,
     }
 
@@ -235,11 +290,17 @@ def _bindings(step: Any, call: Call) -> set[str]:
 def judge_procedures(path: Path, *, verbose: bool) -> dict[str, Any]:
     explained: list[float] = []
     bound = strict = total = literal = learned = 0
-    for line in (json.loads(x) for x in path.open(encoding="utf-8")):
+    for line in (json.loads(x) for x in path.read_text(encoding="utf-8").strip().split("\n")):
         world = World()
         for n, run in enumerate(line["runs"]):
-            world.review(view_of(run["messages"], id=f"{line['procedure']}-{n}", owner=line["owner"],
-                                 succeeded=SIGNAL[run["signal"]]))
+            world.review(
+                view_of(
+                    run["messages"],
+                    id=f"{line['procedure']}-{n}",
+                    owner=line["owner"],
+                    succeeded=SIGNAL[run["signal"]],
+                )
+            )
         skills = world.skills.get(line["owner"], [])
         held = line["heldout"]
         for heldout in held if isinstance(held, list) else [held]:
@@ -252,14 +313,18 @@ def judge_procedures(path: Path, *, verbose: bool) -> dict[str, Any]:
             skill = skills[0]
             procedure = Procedure.from_json(skill.metadata["procedure"])
             assert procedure is not None
-            calls = [Call(c.name, flatten(c.arguments), place=i)
-                     for i, c in enumerate(tool_calls(heldout["messages"]))]
+            calls = [
+                Call(c.name, flatten(c.arguments), place=i)
+                for i, c in enumerate(tool_calls(heldout["messages"]))
+            ]
             extra = heldout["extra"]
             extra = set(extra if isinstance(extra, list) else [extra])
             free, values, pure = set(range(len(procedure.steps))), set(), set()
             count = 0
             for call in calls:
-                fitting = [i for i in sorted(free) if bind_call(procedure.steps[i], call) is not None]
+                fitting = [
+                    i for i in sorted(free) if bind_call(procedure.steps[i], call) is not None
+                ]
                 if fitting and call.place not in extra:
                     count += 1
                     if not procedure.steps[fitting[0]].repeats:
@@ -267,7 +332,9 @@ def judge_procedures(path: Path, *, verbose: bool) -> dict[str, Any]:
                     values |= _bindings(procedure.steps[fitting[0]], call)
                     pure |= set((bind_call(procedure.steps[fitting[0]], call) or {}).values())
                 elif call.place not in extra:
-                    print(f"     {line['procedure']}: not explained: {call.tool} {dict(call.leaves)}")
+                    print(
+                        f"     {line['procedure']}: not explained: {call.tool} {dict(call.leaves)}"
+                    )
             explained.append(count / (len(calls) - len(extra)))
             for name, value in heldout["parameters"].items():
                 total += 1
@@ -277,16 +344,23 @@ def judge_procedures(path: Path, *, verbose: bool) -> dict[str, Any]:
                 else:
                     print(f"     {line['procedure']}: {name} = {value!r} is bound to nothing")
             body = skill.body.partition("\n## Evidence\n")[0]
-            left = [x for x in line["literals"] if x in body or x in skill.description or x in skill.name]
+            words = f"{skill.name}\n{skill.description}\n{body}"
+            left = [
+                x for x in line["literals"] if re.search(rf"(?<!\w){re.escape(x)}(?!\w)", words)
+            ]
             literal += len(left)
             if left:
                 print(f"     {line['procedure']}: literals left: {left}")
             if verbose:
                 print(skill.body)
-    return {"procedures": len(explained), "learned": learned,
-            "calls explained, mean": round(sum(explained) / len(explained), 3),
-            "true values bound": f"{bound}/{total}", "by a parameter alone": f"{strict}/{total}",
-            "literals left": literal}
+    return {
+        "procedures": len(explained),
+        "learned": learned,
+        "calls explained, mean": round(sum(explained) / len(explained), 3),
+        "true values bound": f"{bound}/{total}",
+        "by a parameter alone": f"{strict}/{total}",
+        "literals left": literal,
+    }
 
 
 def _content(value: Any) -> bytes | None:
@@ -332,7 +406,7 @@ def present(entry: dict[str, Any], folder: Path) -> tuple[str, str]:
 
 def judge_imports(path: Path, *, malicious: bool, verbose: bool) -> dict[str, Any]:
     counts: Counter[str] = Counter()
-    for entry in (json.loads(x) for x in path.open(encoding="utf-8")):
+    for entry in (json.loads(x) for x in path.read_text(encoding="utf-8").strip().split("\n")):
         with tempfile.TemporaryDirectory() as folder:
             got, why = present(entry, Path(folder))
         counts[got] += 1

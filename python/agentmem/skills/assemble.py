@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
-from agentmem.skills.calls import Call, is_check, is_effect, is_noise, similarity, verbs
+from agentmem.skills.calls import Call, is_check, is_effect, is_noise, similarity, verbs, word_set
 from agentmem.skills.parameters import Pool, Values, spell
 from agentmem.skills.procedure import Parameter, Pitfall, Step
 from agentmem.skills.template import Slot, Template, align, constants, render, slots_of
@@ -24,13 +25,15 @@ __all__ = [
 
 Column = Sequence[Call | None]
 _REACH: Final = 6
+_FOLDED: Final = 3
+_SHARED_BY: Final = 2
 _PIECE = re.compile(r"[^\s'\"`()\[\]{}<>,;=:|&/@?]+|\s+|.", re.DOTALL)
 _LETTERS = re.compile(r"[^\W\d_]{3,}")
-_STOP: Final = frozenset(
-    "the and for with that this from into our can you please have has are was were will not but "
-    "its it's they them then there when what which your all any out now new one two three also "
-    "just get got does did make made needs need want wants should must after before again run "
-    "của cho và các những một với này đã bị là có không hãy giúp mình trên".split()
+_STOP: Final = word_set(
+    "the and for with that this from into our can you please have has are was were will not "
+    "but its it's they them then there when what which your all any out now new one two three "
+    "also just get got does did make made needs need want wants should must after before "
+    "again run của cho và các những một với này đã bị là có không hãy giúp mình trên"
 )
 
 
@@ -98,7 +101,7 @@ def fold(
         end = i
         while end + 1 < len(steps) and _shape(steps[end + 1]) == _shape(steps[i]):
             end += 1
-        width = 1 if end - i < 2 or not steps[i].parameters else end - i + 1
+        width = 1 if end - i + 1 < _FOLDED or not steps[i].parameters else end - i + 1
         out.append(replace(steps[i], repeats=width > 1))
         kept.append(places[i])
         into.extend([len(out) - 1] * width)
@@ -106,10 +109,12 @@ def fold(
     return tuple(out), kept, into
 
 
-def free_orders(places: Sequence[int], orders: Sequence[Mapping[int, int]]) -> list[tuple[int, int]]:
+def free_orders(
+    places: Sequence[int], orders: Sequence[Mapping[int, int]]
+) -> list[tuple[int, int]]:
     """Return neighbouring steps that at least one run did the other way round."""
     found: list[tuple[int, int]] = []
-    for k, (one, other) in enumerate(zip(places, places[1:], strict=False)):
+    for k, (one, other) in enumerate(pairwise(places)):
         if any(o.get(one, -1) > o[other] for o in orders if other in o and one in o):
             found.append((k, k + 1))
     return found
@@ -125,7 +130,10 @@ def origins(
     """Return the parameters in order of use; those that a result gives name its step."""
     names = dict.fromkeys(n for s in steps for n in s.parameters)
     return tuple(
-        Parameter(name, _origin(name, steps, pool.values[name], requests, results, columns))
+        Parameter(
+            name,
+            _origin(name, steps, pool.values[name], requests, results=results, columns=columns),
+        )
         for name in names
     )
 
@@ -135,6 +143,7 @@ def _origin(
     steps: Sequence[Step],
     values: Values,
     requests: Sequence[str],
+    *,
     results: Sequence[Sequence[str]],
     columns: Sequence[Column],
 ) -> int | None:
@@ -153,9 +162,7 @@ def _origin(
 
 def words_of(text: str) -> list[str]:
     """Return the words of a request that may say what it is about, lower case, each once."""
-    return [
-        w for w in dict.fromkeys(_LETTERS.findall(text[:4_000].casefold())) if w not in _STOP
-    ]
+    return [w for w in dict.fromkeys(_LETTERS.findall(text[:4_000].casefold())) if w not in _STOP]
 
 
 def shared_words(requests: Sequence[str], values: Sequence[str]) -> tuple[str, ...]:
@@ -165,7 +172,7 @@ def shared_words(requests: Sequence[str], values: Sequence[str]) -> tuple[str, .
     return tuple(
         w
         for w in words_of(" ".join(requests))
-        if w not in private and sum(w in row for row in rows) >= 2
+        if w not in private and sum(w in row for row in rows) >= _SHARED_BY
     )[:12]
 
 
@@ -173,7 +180,7 @@ def pitfalls_of(
     calls: Sequence[Call],
     known: Mapping[str, str],
     steps: Sequence[Step],
-    step_of: Callable[[Call], int | None],
+    step_of: Mapping[int, int],
     request: str,
 ) -> list[Pitfall]:
     """Return what failed in a run and was replaced by one of the steps.
@@ -182,29 +189,23 @@ def pitfalls_of(
         calls: All calls of the run.
         known: Value of each parameter in this run.
         steps: Of the procedure.
-        step_of: The step that a call of the run is, if any.
+        step_of: The step that each call of the run is, by the call's place, if any.
         request: What was asked for; its words are literals.
     """
     said = set(_LETTERS.findall(request.casefold()))
     words = {
-        w
-        for s in steps
-        for t in s.args.values()
-        for w in _PIECE.findall(constants(t))
-        if w.strip()
+        w for s in steps for t in s.args.values() for w in _PIECE.findall(constants(t)) if w.strip()
     }
     found: list[Pitfall] = []
     for i, call in enumerate(calls):
-        if not call.failed or is_noise(call) or step_of(call) is not None:
+        if not call.failed or is_noise(call) or call.place in step_of:
             continue
-        later = [c for c in calls[i + 1 : i + 1 + _REACH] if step_of(c) is not None]
+        later = [c for c in calls[i + 1 : i + 1 + _REACH] if c.place in step_of]
         same = [c for c in later if c.tool == call.tool]
         if not same:
             continue
         better = max(same, key=lambda c: (similarity(call, c), -c.place))
-        step = step_of(better)
-        if step is None:
-            continue
+        step = step_of[better.place]
         args = {
             key: _masked(spell(text, known), words, set(verbs(text)) - said)
             for key, text in call.leaves.items()

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from agentmem.models.skills import Draft, Evidence
-from agentmem.skills.calls import verbs
+from agentmem.skills.calls import verbs, word_set
 from agentmem.skills.procedure import Pitfall, Procedure, Step, as_call
 from agentmem.skills.template import constants, render
 
-__all__ = ["SECTIONS", "draft_of", "leftovers"]
+__all__ = ["SECTIONS", "SHORT", "draft_of", "leftovers"]
 
 SECTIONS: Final = (
     "When to use",
@@ -28,9 +28,15 @@ SECTIONS: Final = (
 )
 """The headings of every body, in order."""
 
+SHORT: Final = 3
+"""Values of so few characters are no literals that anybody would know again."""
+
 _NAME_LIMIT: Final = 60
-_FILLER: Final = frozenset("the and for of to a an in on with by from as at or".split())
-_TOO_COMMON: Final = frozenset("bash run shell execute exec python true false http https".split())
+_FILLER: Final = word_set("the and for of to a an in on with by from as at or")
+_TOO_COMMON: Final = word_set("bash run shell execute exec python true false http https")
+_COLOURLESS: Final = word_set(
+    "edit write file read open get put post sql query select insert info view find"
+)
 
 
 def draft_of(
@@ -72,7 +78,11 @@ def _act(step: Step | Pitfall) -> str:
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", step.tool).replace("_", " ").replace("-", " ")
     method = step.args.get("method")
     extra = constants(method).strip() if method else ""
-    return " ".join([*words.casefold().split(), *([extra.casefold()] if extra else [])])
+    url = constants(step.args["url"]) if "url" in step.args else ""
+    place = re.findall(r"[a-z]{3,}", re.sub(r"^\s*https?://[^/\s]*", "", url))
+    return " ".join(
+        [*words.casefold().split(), *([extra.casefold()] if extra else []), *place[-1:]]
+    )
 
 
 def _acts(procedure: Procedure) -> list[str]:
@@ -86,9 +96,11 @@ def _acts(procedure: Procedure) -> list[str]:
 
 def _name(procedure: Procedure, taken: Sequence[str]) -> str:
     words: list[str] = []
-    for act in _acts(procedure)[:3]:
+    for act in _acts(procedure)[:4]:
         words += [w for w in re.findall(r"[a-z0-9]+", act.casefold()) if w not in _FILLER]
-    words = [w for w in dict.fromkeys(words) if w not in _TOO_COMMON] or ["procedure"]
+    words = [w for w in dict.fromkeys(words) if w not in _TOO_COMMON]
+    telling = [w for w in words if w not in _COLOURLESS]
+    words = telling if len(telling) > 1 else words or ["procedure"]
     stem = ""
     for word in words[:6]:
         longer = f"{stem}-{word}" if stem else word
@@ -140,9 +152,7 @@ def _body(
     lines += [f"- `{{{p.name}}}`: {_where(p.name, procedure)}" for p in given]
     if not given:
         lines.append("- None.")
-    lines += [
-        f"- `{{{p.name}}}`: not asked for; step {(p.step or 0) + 1} gives it." for p in found
-    ]
+    lines += [f"- `{{{p.name}}}`: not asked for; step {(p.step or 0) + 1} gives it." for p in found]
     lines += ["", "## Steps", ""]
     for number, step in enumerate(procedure.steps, 1):
         each = "For each: " if step.repeats else ""
@@ -200,7 +210,8 @@ def _code(text: str) -> str:
 def _validation(procedure: Procedure) -> list[str]:
     steps = procedure.steps
     last_effect = max((i for i, s in enumerate(steps) if s.is_effect), default=-1)
-    checks = [i for i, s in enumerate(steps) if s.is_check]
+    first_effect = next((i for i, s in enumerate(steps) if s.is_effect), -1)
+    checks = [i for i, s in enumerate(steps) if s.is_check and i > first_effect]
     final = [i for i in range(len(steps)) if i > last_effect or i in checks]
     lines = [f"- Step {i + 1} must succeed: {_act(steps[i])}." for i in final]
     return lines or ["- Every step must succeed; the last one shows the result."]
@@ -219,5 +230,5 @@ def leftovers(draft: Draft, values: Sequence[str]) -> list[str]:
     return [
         v
         for v in dict.fromkeys(values)
-        if len(v) > 3 and re.search(rf"(?<![\w.-]){re.escape(v)}(?![\w-])", text)
+        if len(v) > SHORT and re.search(rf"(?<![\w.-]){re.escape(v)}(?![\w-])", text)
     ]

@@ -24,7 +24,14 @@ __all__ = [
     "is_noise",
     "similarity",
     "verbs",
+    "word_set",
 ]
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a list that is written as one text."""
+    return frozenset(text.split())
+
 
 ALIKE: Final = 0.55
 """From this likeness on two calls may be the same step: a command with the same verbs and all of
@@ -35,6 +42,8 @@ SLOT: Final = "\ufffc"
 """Stands for a parameter inside a text; no word, so it never counts as common."""
 
 _MAX_LEAVES: Final = 48
+_MAX_DEPTH: Final = 8
+_MAX_VERBS: Final = 3
 _MAX_TEXT: Final = 6_000
 _CONTENT_KEY = re.compile(
     r"(?:^|[._])(?:old|new|content|contents|text|body|file_text|message|patch|diff|code"
@@ -44,32 +53,32 @@ _WORD = re.compile(r"\w+")
 _PLAIN = re.compile(r"[a-z][a-z0-9]*")
 _COMMAND = re.compile(r"(?:[.\w-]*/)*[A-Za-z][\w.+-]*")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*")
-_READ_VERBS: Final = frozenset(
-    "get read list ls ll dir search find grep rg ag cat head tail less more show view open print "
-    "describe status stat fetch lookup query select explain scan info inspect history log logs "
-    "diff which whereis pwd env printenv df du ps top uptime whoami date nproc id wc dig "
-    "host nslookup ping version help glob browse goto scroll screenshot download pull count check "
-    "think plan calculate todo summarize expand recall load tree uname free last".split()
+_READ_VERBS: Final = word_set(
+    "get read list ls ll dir search find grep rg ag cat head tail less more show view open "
+    "print describe status stat fetch lookup query select explain scan info inspect history "
+    "log logs diff which whereis pwd env printenv df du ps top uptime whoami date nproc id wc "
+    "dig host nslookup ping version help glob browse goto scroll screenshot download pull "
+    "count check think plan calculate todo summarize expand recall load tree uname free last"
 )
-_CHECK_WORDS: Final = frozenset(
-    "test tests pytest unittest tox nox jest vitest mocha rspec ctest check checks lint clippy "
-    "mypy ruff flake8 eslint tsc typecheck vet validate verify verification credo dialyzer "
-    "health healthz healthcheck smoke bench benchmark compile build audit scan".split()
+_CHECK_WORDS: Final = word_set(
+    "test tests pytest unittest tox nox jest vitest mocha rspec ctest check checks lint "
+    "clippy mypy ruff flake8 eslint tsc typecheck vet validate verify verification credo "
+    "dialyzer health healthz healthcheck smoke bench benchmark compile build audit scan"
 )
-_WRITE_VERBS: Final = frozenset(
-    "insert update delete create drop alter merge truncate grant revoke replace upsert".split()
+_WRITE_VERBS: Final = word_set(
+    "insert update delete create drop alter merge truncate grant revoke replace upsert"
 )
-_GENERIC: Final = frozenset(
-    "read write edit open create view bash shell sh run exec execute terminal grep glob ls find "
-    "search cat file multiedit create_file read_file write_file edit_file find_file search_file "
-    "search_dir str_replace_editor str_replace apply_patch submit finish goto scroll_down "
-    "python ipython notebookedit list_files list_dir".split()
+_GENERIC: Final = word_set(
+    "read write edit open create view bash shell sh run exec execute terminal grep glob ls "
+    "find search cat file multiedit create_file read_file write_file edit_file find_file "
+    "search_file search_dir str_replace_editor str_replace apply_patch submit finish goto "
+    "scroll_down python ipython notebookedit list_files list_dir"
 )
-_NOISE: Final = frozenset(
-    "think todowrite todo_write todoread todo_read update_plan plan exit_plan_mode exitplanmode "
-    "askuserquestion ask_user scratchpad calculate".split()
+_NOISE: Final = word_set(
+    "think todowrite todo_write todoread todo_read update_plan plan exit_plan_mode "
+    "exitplanmode askuserquestion ask_user scratchpad calculate"
 )
-_COMMAND_KEYS: Final = frozenset("command cmd args script query sql statement code input".split())
+_COMMAND_KEYS: Final = word_set("command cmd args script query sql statement code input")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +127,10 @@ def flatten(arguments: Mapping[str, Any] | str) -> dict[str, str]:
 def _walk(path: str, value: Any, depth: int) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield path, value
-    elif isinstance(value, Mapping) and depth < 8:
+    elif isinstance(value, Mapping) and depth < _MAX_DEPTH:
         for key, item in value.items():
             yield from _walk(f"{path}.{key}" if path else str(key), item, depth + 1)
-    elif isinstance(value, list) and value and depth < 8:
+    elif isinstance(value, list) and value and depth < _MAX_DEPTH:
         for place, item in enumerate(value):
             yield from _walk(f"{path}[{place}]", item, depth + 1)
     else:
@@ -146,16 +155,16 @@ def verbs(text: str) -> tuple[str, ...]:
     gives ``("terraform", "plan")``.
     """
     found: list[str] = []
-    for place, token in enumerate(text[:400].split()):
-        if place == 0 and _COMMAND.fullmatch(token):
-            found.append(token.rpartition("/")[2].casefold())
+    for place, piece in enumerate(text[:400].split()):
+        if place == 0 and _COMMAND.fullmatch(piece):
+            found.append(piece.rpartition("/")[2].casefold())
             continue
-        if token.startswith("-") or _ASSIGNMENT.fullmatch(token) or token == "sudo":
+        if piece.startswith("-") or _ASSIGNMENT.fullmatch(piece) or piece == "sudo":
             continue
-        word = token.casefold().strip("\"'();,")
+        word = piece.casefold().strip("\"'();,")
         if _PLAIN.fullmatch(word) and not (len(found) > 1 and any(c.isdigit() for c in word)):
             found.append(word)
-        if len(found) == 3:
+        if len(found) == _MAX_VERBS:
             break
     return tuple(found)
 

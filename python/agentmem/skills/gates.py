@@ -68,7 +68,11 @@ def check_decision(
         check_draft(draft)
     except InvalidInputError as error:
         return _refused("bad-draft", str(error))
-    missing = [s for s in SECTIONS if not re.search(rf"^#+\s*{s}\s*$", draft.body, re.M | re.I)]
+    missing = [
+        s
+        for s in SECTIONS
+        if not re.search(rf"^#+\s*{s}\s*$", draft.body, re.MULTILINE | re.IGNORECASE)
+    ]
     if missing:
         return _refused("bad-draft", f"the body lacks {', '.join(missing)}")
     flags = lint(draft)
@@ -145,7 +149,12 @@ def _copied(text: str, archive: ArchiveView) -> str | None:
     own = " ".join(own.split()).casefold()
     for found in _SENTENCE.finditer(text):
         sentence = " ".join(found[0].split()).strip("-*#>` ").casefold()
-        if len(sentence) >= _NEEDLE and " " in sentence and sentence in told and sentence not in own:
+        if (
+            len(sentence) >= _NEEDLE
+            and " " in sentence
+            and sentence in told
+            and sentence not in own
+        ):
             return sentence
     return None
 

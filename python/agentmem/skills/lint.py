@@ -38,6 +38,7 @@ MAX_FILE: Final = 1 << 20
 MAX_FILES: Final = 256
 MAX_TOTAL: Final = 8 << 20
 
+_MAX_PATH: Final = 255
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _ROOTS: Final = ("scripts", "references", "assets")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
@@ -86,7 +87,7 @@ _CONFIGURATION = re.compile(
     r"|\"mcpServers\"\s*:",
     re.IGNORECASE,
 )
-_SECRET_PLACE = (
+_PRIVATE_FILE = (
     r"(?:~|\$HOME|/root|/home/\w+)/\.(?:ssh|aws|gnupg|kube|docker|netrc|npmrc|pypirc|config/gcloud)[\w./-]*"
     r"|\bid_(?:rsa|ed25519|ecdsa)\b|\.aws/credentials|/etc/shadow|(?<![\w/])\.env\b(?!\.example)"
 )
@@ -95,7 +96,7 @@ _SENDS = (
     r"|\bsend\b|\bforward\b|\bemail\b|\bexfiltrat\w+|\bfetch\()"
 )
 _EXFILTRATION = re.compile(
-    rf"(?:{_SECRET_PLACE})[^\n]{{0,160}}?{_SENDS}|{_SENDS}[^\n]{{0,160}}?(?:{_SECRET_PLACE})"
+    rf"(?:{_PRIVATE_FILE})[^\n]{{0,160}}?{_SENDS}|{_SENDS}[^\n]{{0,160}}?(?:{_PRIVATE_FILE})"
     r"|(?<![\w.-])(?:env|printenv|set)\s*\|\s*[^\n]{0,80}?(?:curl|wget|nc|base64|http)\b"
     rf"|{_SENDS}[^\n]{{0,120}}?(?:-d|--data\S*|-F|--form)\s*[\"']?@?(?:-|\$\((?:env|printenv|cat))"
     r"[^\n]{0,80}https?://(?!localhost|127\.)"
@@ -132,12 +133,14 @@ def check_resource_path(path: str) -> None:
     parts = path.split("/")
     bad = (
         not path
-        or len(path.encode("utf-8", "replace")) > 255
-        or len(parts) < 2
+        or len(path.encode("utf-8", "replace")) > _MAX_PATH
+        or len(parts) == 1
         or parts[0] not in _ROOTS
         or any(p in {"", ".", ".."} or p.startswith("-") or p != p.strip() for p in parts)
         or any(p.endswith(".") or _RESERVED.fullmatch(p) for p in parts)
-        or any(c in '\\:*?"<>|' or unicodedata.category(c) in {"Cc", "Cf", "Cs", "Co"} for c in path)
+        or any(
+            c in '\\:*?"<>|' or unicodedata.category(c) in {"Cc", "Cf", "Cs", "Co"} for c in path
+        )
         or unicodedata.normalize("NFC", path) != path
     )
     if bad:
@@ -251,7 +254,10 @@ def _findings(text: str) -> Iterator[tuple[str, str]]:
 def _secret(text: str) -> str | None:
     _, spans = redact(text.encode("utf-8", "replace").decode("utf-8"))
     for start, end, kind in spans:
-        if not _PLACEHOLDER.search(text[max(start - 24, 0) : end + 8]) or kind in {"aws", "aws-key"}:
+        if not _PLACEHOLDER.search(text[max(start - 24, 0) : end + 8]) or kind in {
+            "aws",
+            "aws-key",
+        }:
             return kind
     return None
 
@@ -266,28 +272,32 @@ _FLAG_TAGS = re.compile("\U0001f3f4[\U000e0061-\U000e007a\U000e0030-\U000e0039]{
 
 
 def _hidden(text: str) -> str | None:
-    """Return the code point of a character that hides something; emoji and scripts that need
-    joiners keep theirs.
+    """Return the code point of a character that hides something.
+
+    Emoji and the scripts that need joiners keep theirs.
     """
     text = _FLAG_TAGS.sub("", text.removeprefix("\ufeff"))
     for found in _INVISIBLE.finditer(text):
         char = found[0]
         before = text[found.start() - 1] if found.start() else ""
         after = text[found.end()] if found.end() < len(text) else ""
-        if char in _JOINERS:
-            latin = before.isascii() and after.isascii() and (before + after).strip()
-            if not latin:
-                continue
-        elif char in _MARKS and not (before.isascii() and before.isalpha() and after.isalpha()):
-            continue
-        elif char == "\u200b" and _is_unspaced(before) and _is_unspaced(after):
-            continue
-        elif "\ufe00" <= char <= "\ufe0d" and before and not before.isascii():
-            continue
-        elif "\U000e0100" <= char <= "\U000e01ef" and unicodedata.category(before or " ") == "Lo":
-            continue
-        return f"U+{ord(char):04X}"
+        if not _is_needed(char, before, after):
+            return f"U+{ord(char):04X}"
     return None
+
+
+def _is_needed(char: str, before: str, after: str) -> bool:
+    """Whether writing needs an invisible character between its two neighbours."""
+    if char in _JOINERS:
+        return not (before.isascii() and after.isascii() and (before + after).strip())
+    if char in _MARKS:
+        return not (before.isascii() and before.isalpha() and after.isalpha())
+    if char == "\u200b":
+        return _is_unspaced(before) and _is_unspaced(after)
+    if "\ufe00" <= char <= "\ufe0d":
+        return bool(before) and not before.isascii()
+    ideographic = "\U000e0100" <= char <= "\U000e01ef"
+    return ideographic and unicodedata.category(before or " ") == "Lo"
 
 
 def _is_unspaced(char: str) -> bool:

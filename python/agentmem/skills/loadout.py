@@ -126,7 +126,9 @@ def _identity(skill: SkillView) -> str:
 def _block(skill: SkillView) -> str:
     body = _fenced(skill.body).strip("\n")
     flag = ' suspect="true"' if skill.is_suspect else ""
-    return f'<skill name="{_fenced(skill.name)}" version="{skill.version}"{flag}>\n{body}\n</skill>\n'
+    return (
+        f'<skill name="{_fenced(skill.name)}" version="{skill.version}"{flag}>\n{body}\n</skill>\n'
+    )
 
 
 def _text(lines: Sequence[str], bodies: dict[int, str]) -> str:

@@ -23,15 +23,26 @@ from agentmem.skills.assemble import (
 from agentmem.skills.calls import ALIKE, Call, is_effect, is_noise, similarity
 from agentmem.skills.procedure import Pairing, Pitfall, Procedure, pair, weight
 
-__all__ = ["MAX_PITFALLS", "MIN_STEPS", "Run", "common", "distinct", "is_work", "mine", "passes", "useful"]
+__all__ = [
+    "MAX_PITFALLS",
+    "MIN_STEPS",
+    "Run",
+    "common",
+    "distinct",
+    "is_work",
+    "mine",
+    "passes",
+    "useful",
+]
 
 MIN_STEPS: Final = 3
 """A procedure of fewer steps saves nobody work."""
 
 MAX_PITFALLS: Final = 12
 _MIN_WEIGHT: Final = 2.0
+_CLOSELY: Final = 0.65
 _MIN_SHARE: Final = 0.6
-_MIN_SHARE_LONGER: Final = 0.4
+_MIN_SHARE_LONGER: Final = 0.5
 _MAX_CALLS: Final = 160
 _MAX_PASSES: Final = 8
 
@@ -137,9 +148,7 @@ def passes(calls: Sequence[Call]) -> list[list[Call]]:
             if len(group) % count:
                 continue
             starts = group[:: len(group) // count]
-            split = [
-                kept[a:b] for a, b in zip(starts, [*starts[1:], len(kept)], strict=True)
-            ]
+            split = [kept[a:b] for a, b in zip(starts, [*starts[1:], len(kept)], strict=True)]
             score = _split_score(split, starts[0], len(kept))
             if score > best_split[0]:
                 best_split = (score, split)
@@ -168,7 +177,7 @@ def _split_score(split: Sequence[Sequence[Call]], start: int, total: int) -> flo
 
 
 def _alike_words(call: Call, split: Sequence[Sequence[Call]]) -> bool:
-    return all(any(similarity(call, c) >= 0.65 for c in part) for part in split[1:])
+    return all(any(similarity(call, c) >= _CLOSELY for c in part) for part in split[1:])
 
 
 def mine(runs: Sequence[Run]) -> tuple[Procedure, list[list[int]]] | None:
@@ -207,9 +216,7 @@ def mine(runs: Sequence[Run]) -> tuple[Procedure, list[list[int]]] | None:
             for k, column in enumerate(shared)
             if (call := column[number]) is not None
         }
-        found_falls += pitfalls_of(
-            run.calls, pool.of_run(number), steps, lambda c, at=at: at.get(c.place), run.request
-        )
+        found_falls += pitfalls_of(run.calls, pool.of_run(number), steps, at, run.request)
     falls = distinct(found_falls)
     procedure = Procedure(
         steps=steps,

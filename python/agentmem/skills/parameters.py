@@ -6,7 +6,6 @@ value that is built of others (``idx_orders_id`` of ``orders`` and ``id``) is wr
 
 from __future__ import annotations
 
-import os.path
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -68,9 +67,7 @@ def name_for(before: str, key: str, values: Iterable[str], taken: Iterable[str])
         values: Its values, for its kind.
         taken: Names that are in use.
     """
-    kind = next(
-        (k for k, pattern in _KINDS if all(pattern.fullmatch(v) for v in values)), ""
-    )
+    kind = next((k for k, pattern in _KINDS if all(pattern.fullmatch(v) for v in values)), "")
     own = re.sub(r"\[\d+\]", "", key).rpartition(".")[2]
     word = _LAST_WORD.search(before[-40:])
     if before and word:
@@ -79,6 +76,8 @@ def name_for(before: str, key: str, values: Iterable[str], taken: Iterable[str])
         stem = (own if not before else "") or kind or own
     if kind in {"date", "version", "email", "host", "url"} and before:
         stem = kind
+    if len(stem) == 1:
+        stem = f"option_{stem}"
     name = re.sub(r"[^a-z0-9]+", "_", stem.casefold()).strip("_")[:24] or "value"
     if name[0].isdigit():
         name = f"value_{name}"
@@ -171,8 +170,8 @@ class Pool:
                 out.append(pieces[0])
                 continue
             texts = [str(p) for p in pieces]
-            head = _EDGES.match(os.path.commonprefix(texts))
-            tail = _EDGES.match(os.path.commonprefix([t[::-1] for t in texts]))
+            head = _EDGES.match(_prefix(texts))
+            tail = _EDGES.match(_prefix([t[::-1] for t in texts]))
             start, end = len(head[0]) if head else 0, len(tail[0]) if tail else 0
             inner = [t[start : len(t) - end] for t in texts]
             if not all(inner):
@@ -187,6 +186,12 @@ class Pool:
             out.extend(self._slot(tuple(wide), before, key))
             out.append(texts[0][len(texts[0]) - end :])
         return out
+
+
+def _prefix(texts: Sequence[str]) -> str:
+    """Return what all the texts begin with."""
+    low, high = min(texts), max(texts)
+    return next((low[:i] for i, c in enumerate(low) if high[i : i + 1] != c), low)
 
 
 def _is_split(texts: Sequence[str], start: int, end: int, place: int, width: int) -> bool:
@@ -248,7 +253,7 @@ def _trimmed(values: Values) -> tuple[str, Values, str]:
             rest = [v[: -len(suffix[0])] for v in core]
             if all(re.search(r"[A-Za-z]", v) for v in rest):
                 tail, core = suffix[0], rest
-        common = os.path.commonprefix(core)
+        common = _prefix(core)
         prefix = _PREFIX.match(common)
         if prefix:
             rest = [v[len(prefix[0]) :] for v in core]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from agentmem.skills.calls import SLOT, Call, is_check, is_effect, is_generic, similarity
+from agentmem.skills.calls import SLOT, Call, is_generic, similarity
 from agentmem.skills.template import (
     Template,
     bind,
@@ -170,10 +170,11 @@ class Procedure:
                 (pair[0], pair[1])
                 for pair in (swaps if isinstance(swaps, list) else [])
                 if isinstance(pair, list)
-                and len(pair) == 2
-                and all(_place(p, count) is not None for p in pair)
+                and [_place(p, count) is not None for p in pair] == [True, True]
             ),
-            words=tuple(w for w in (words if isinstance(words, list) else []) if isinstance(w, str)),
+            words=tuple(
+                w for w in (words if isinstance(words, list) else []) if isinstance(w, str)
+            ),
             runs=runs if isinstance(runs, int) and runs > 0 else 1,
         )
 
@@ -255,16 +256,15 @@ def pair(scores: Sequence[Sequence[float]], threshold: float) -> Pairing:
             columns.add(j)
     paired = sorted(rows.items())
     repeats = {
-        j
-        for j in range(width)
-        if j not in columns and any(scores[i][j] >= threshold for i in rows)
+        j for j in range(width) if j not in columns and any(scores[i][j] >= threshold for i in rows)
     }
     return Pairing(tuple(paired), frozenset(repeats))
 
 
 def weight(calls: Iterable[Call | Step]) -> float:
-    """Return how much the calls say of the work: 1 for what only this work does, 0.4 for a tool
-    of any work whose arguments say nothing either.
+    """Return how much the calls say of the work.
+
+    1 for what only this work does, 0.4 for a tool of any work whose arguments say nothing either.
     """
     return sum(_weight(c) for c in calls)
 
@@ -277,8 +277,3 @@ def _weight(item: Call | Step) -> float:
         said = any(constants(t).strip(" /.-_\n") for t in item.args.values())
         return 1.0 if said else _GENERIC_WEIGHT
     return 0.7
-
-
-def kinds(call: Call) -> tuple[bool, bool]:
-    """Return whether the call is a check, and whether it changes something."""
-    return is_check(call), is_effect(call)

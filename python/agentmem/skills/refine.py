@@ -82,10 +82,10 @@ def refine(procedure: Procedure, run: Run) -> Refinement | None:
         if grown:
             news.append(f"step {i + 1} varies more than was known")
         steps[i] = step
-    steps, split = _unlinked(steps, found, calls, names, fresh, values)
+    steps, split = _unlinked(steps, found, calls, names=names, fresh=fresh, values=values)
     news += [f"{{{name}}} is a parameter of its own" for name in split]
     at = {calls[j].place: i for i, j in found.pairs}
-    falls = pitfalls_of(run.calls, values, steps, lambda c: at.get(c.place), run.request)
+    falls = pitfalls_of(run.calls, values, steps, at, run.request)
     pitfalls = distinct([*procedure.pitfalls, *falls])[:MAX_PITFALLS]
     if len(pitfalls) > len(procedure.pitfalls):
         news.append("a call that failed and was replaced")
@@ -135,15 +135,14 @@ def _fitted(step: Step, call: Call, names: set[str], fresh: list[str]) -> tuple[
 
 def _apart(template: Template) -> Template:
     """Return the template with each slot named by its place, so that no two must agree."""
-    return tuple(
-        p if isinstance(p, str) else Slot(f"{p.name}#{i}") for i, p in enumerate(template)
-    )
+    return tuple(p if isinstance(p, str) else Slot(f"{p.name}#{i}") for i, p in enumerate(template))
 
 
 def _unlinked(
     steps: Sequence[Step],
     found: Pairing,
     calls: Sequence[Call],
+    *,
     names: set[str],
     fresh: list[str],
     values: dict[str, str],

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from agentmem.models.skills import ArchiveView, Decision, Draft, Evidence, Fingerprint, SkillView
-from agentmem.skills.body import draft_of, leftovers
+from agentmem.skills.body import SHORT, draft_of, leftovers
 from agentmem.skills.calls import Call, is_generic, is_noise, verbs
 from agentmem.skills.gates import led_astray
 from agentmem.skills.lint import lint
@@ -30,6 +30,7 @@ _MAX_JOINED: Final = 3
 _MAX_SEGMENTS: Final = 6
 _MAX_FINGERPRINT: Final = 48_000
 _RESULT_KEPT: Final = 400
+_MIN_TEXT: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,21 +123,16 @@ def _pieces(archive: ArchiveView, calls: Sequence[Call]) -> list[_Piece]:
     )
     pieces = [whole]
     starts = [i for i, _ in asked]
-    for (start, message), end in zip(
-        asked, [*starts[1:], len(archive.messages)], strict=True
-    ):
-        part = [
-            at[n] for n, c in enumerate(archive.calls) if n in at and start < c.place < end
-        ]
+    ends = [*starts[1:], len(archive.messages)] if starts else []
+    for (start, message), end in zip(asked, ends, strict=True):
+        part = [at[n] for n, c in enumerate(archive.calls) if n in at and start < c.place < end]
         if MIN_STEPS <= len(useful(part)) < len(useful(calls)):
             source = (message.source,) if message.source else ()
             pieces.append(_Piece(Run(tuple(part), message.text[:4_000], results), source))
     return pieces[: 1 + _MAX_SEGMENTS]
 
 
-def _evidence(
-    archive: ArchiveView, piece: _Piece, places: Sequence[int], note: str
-) -> Evidence:
+def _evidence(archive: ArchiveView, piece: _Piece, places: Sequence[int], note: str) -> Evidence:
     """Return the rows that carry the procedure: the request and the calls, no result."""
     wanted = set(places)
     sources = [*piece.request_sources]
@@ -288,7 +284,7 @@ def _from_intent(archive: ArchiveView, piece: _Piece, taken: Sequence[str]) -> D
     values = _values_of(procedure, runs[:1])
     intent = " ".join((archive.intent or "").split())[:300]
     for value in sorted(values, key=len, reverse=True):
-        if len(value) > 3:
+        if len(value) > SHORT:
             intent = intent.replace(value, "…")
     decision = _created(single, (evidence,), taken, runs[:1], ("intent",), intent=intent)
     return decision or _reject("bad-draft", notes="what varies could not be told from what stays")
@@ -353,9 +349,7 @@ def _gated(decision: Decision, values: Sequence[str]) -> Decision:
 
 
 def _hidden(text: str, values: Sequence[str]) -> str:
-    return "".join(
-        p if isinstance(p, str) else "…" for p in spell(text, {v: v for v in values})
-    )
+    return "".join(p if isinstance(p, str) else "…" for p in spell(text, {v: v for v in values}))
 
 
 def _fingerprint(archive: ArchiveView, piece: _Piece) -> Fingerprint:
@@ -372,7 +366,7 @@ def _fingerprint(archive: ArchiveView, piece: _Piece) -> Fingerprint:
             key=lambda item: len(item[0]["args"][item[1]]),
             default=None,
         )
-        if longest is None or len(longest[0]["args"][longest[1]]) < 200:
+        if longest is None or len(longest[0]["args"][longest[1]]) < _MIN_TEXT:
             rows.pop()
         else:
             row, key = longest

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Final
 
 from agentmem.skills.calls import Call, verbs
 from agentmem.skills.mining import Run
@@ -17,6 +18,7 @@ __all__ = ["twin"]
 _CHUNK = re.compile(r"[^\s'\"`()\[\]{}<>,;=|&:]+")
 _WORD = re.compile(r"[^\W_]+")
 _LITERAL = re.compile(r"[\d/@\\]|\w[._-]\w|[a-z][A-Z]|[^\x00-\x7f]")
+_MIN_WORD: Final = 3
 _LETTERS_ONLY = re.compile(r"[a-z]+(?:-[a-z]+)*")
 
 
@@ -26,8 +28,8 @@ def twin(run: Run) -> Run:
     The two of them are mined like any two runs: what was replaced is what varies.
     """
     names: dict[str, str] = {}
-    asked = {w for w in _CHUNK.findall(run.request) if len(w) > 2}
-    asked |= {w for chunk in asked for w in _WORD.findall(chunk) if len(w) > 2}
+    asked = {w for w in _CHUNK.findall(run.request) if len(w) >= _MIN_WORD}
+    asked |= {w for chunk in asked for w in _WORD.findall(chunk) if len(w) >= _MIN_WORD}
     return replace(
         run,
         calls=tuple(_other(call, asked, names) for call in run.calls),

@@ -26,6 +26,8 @@ __all__ = ["dump", "export_skill", "parse", "read_skill", "read_skills"]
 _MAX_HEAD: Final = 64 << 10
 _MAX_MD: Final = 512 << 10
 _MAX_DEPTH: Final = 4
+_MAX_FOLDERS: Final = 8
+_MAX_COMPATIBILITY: Final = 500
 _FIELDS: Final = ("license", "compatibility", "allowed-tools")
 _OWN: Final = "agentmem."
 _HEAD = re.compile(r"---[ \t]*\r?\n(.*?)(?:^)---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -70,7 +72,7 @@ def _is_frontmatter(value: Any) -> bool:
         isinstance(value, Mapping)
         and bool(value)
         and all(k in _FIELDS and isinstance(v, str) and v.strip() for k, v in value.items())
-        and len(value.get("compatibility", "")) <= 500
+        and len(value.get("compatibility", "")) <= _MAX_COMPATIBILITY
     )
 
 
@@ -107,7 +109,7 @@ def parse(text: str, resources: Mapping[str, bytes] | None = None) -> Draft:
                 value = " ".join(v for v in value if isinstance(v, str))
             if not isinstance(value, str) or not value.strip():
                 raise InvalidInputError(f"SKILL.md: the field {key!r} must be text")
-            if key == "compatibility" and len(value) > 500:
+            if key == "compatibility" and len(value) > _MAX_COMPATIBILITY:
                 raise InvalidInputError("SKILL.md: compatibility has more than 500 characters")
             fields[key] = value
     if fields:
@@ -272,7 +274,7 @@ def read_skill(directory: Path) -> Draft:
 
 
 def _files(folder: Path, prefix: str, depth: int = 0) -> Iterator[tuple[str, Path]]:
-    if depth > 8:
+    if depth > _MAX_FOLDERS:
         raise InvalidInputError(f"{prefix}: folders are nested too deep")
     count = 0
     with os.scandir(folder) as entries:
@@ -318,7 +320,9 @@ def _assembled(folder: str, text: bytes, resources: Mapping[str, bytes]) -> Draf
         raise InvalidInputError(f"{folder[:80]!r}: SKILL.md is not UTF-8") from error
     draft = parse(decoded, resources)
     if draft.name != folder:
-        raise InvalidInputError(f"the folder is {folder[:80]!r} but its skill's name {draft.name!r}")
+        raise InvalidInputError(
+            f"the folder is {folder[:80]!r} but its skill's name {draft.name!r}"
+        )
     return draft
 
 

@@ -19,6 +19,7 @@ __all__ = ["read_zip"]
 _MAX_SKILLS: Final = 64
 _MAX_ZIP: Final = 64 << 20
 _MAX_RATIO: Final = 100
+_ANY_RATIO: Final = 4_096
 _JUNK: Final = frozenset({".DS_Store", "Thumbs.db"})
 
 
@@ -89,7 +90,7 @@ def _placed(entry: zipfile.ZipInfo) -> tuple[str, str] | None:
 def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     if entry.file_size > MAX_FILE:
         raise InvalidInputError(f"{entry.filename[:120]!r}: more than {MAX_FILE} bytes")
-    if entry.file_size > 4_096 and entry.file_size > _MAX_RATIO * max(entry.compress_size, 1):
+    if entry.file_size > _ANY_RATIO and entry.file_size > _MAX_RATIO * max(entry.compress_size, 1):
         raise InvalidInputError(f"{entry.filename[:120]!r}: it unpacks to over 100 times its size")
     with archive.open(entry) as file:
         content = file.read(MAX_FILE + 1)

@@ -25,7 +25,7 @@ __all__ = ["Verdict", "calls_of", "has_failed", "judge"]
 
 _FAILED = re.compile(
     r"^\s*(?:\w+\s){0,4}?(?:error|fatal|failed|failure|denied|abort(?:ed)?)\b\s*(?:\([^)\n]*\))?\s*[:!(]"
-    r"|^\s*(?:error|fatal|denied|failed)\b"
+    r"|^\s*(?:error|fatal|denied|failed)\b|^\s*[\w./-]{1,40}: (?:error|fatal|cannot|denied)\b"
     r"|traceback \(most recent call last\)"
     r"|\bexit(?:ed|ing)?(?: with)?(?: an?)?(?: non-?zero)?(?: exit)? (?:code|status)[ :=]*[1-9]"
     r"|\bcommand not found\b|\bpermission denied\b|\bno such file or directory\b"
@@ -33,7 +33,10 @@ _FAILED = re.compile(
     r"|\bsegmentation fault\b|\bcould not compile\b|\bpanicked at\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_COUNTED = re.compile(r"(?<![\w.])([1-9]\d*)\s+(?:tests?\s+)?(?:failed|failures?|errors?|failing)\b", re.I)
+_RAISED = re.compile(r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)(?::|$)", re.MULTILINE)
+_COUNTED = re.compile(
+    r"(?<![\w.])([1-9]\d*)\s+(?:tests?\s+)?(?:failed|failures?|errors?|failing)\b", re.IGNORECASE
+)
 _JSON_FAILED = re.compile(
     r"""^\s*\{(?:[^{}]|\{[^{}]*\})*"(?:error|errors)"\s*:\s*(?!null|""|\[\]|\{\}|false|0)"""
     r"""|^\s*\{[^{}]*"(?:status|status_code|code)"\s*:\s*"?[45]\d\d\b"""
@@ -84,14 +87,25 @@ def has_failed(call: ArchiveCall) -> bool:
     text = call.result
     if not text:
         return False
-    head, tail = text[:1_500], text[-1_500:]
-    if _JSON_FAILED.search(head) or re.match(r"\s*(?:error|fatal|denied)\b\s*[:!(]", head, re.I):
+    head, tail = _ends(text)
+    if _JSON_FAILED.search(text[:1_500]) or re.match(
+        r"\s*(?:error|fatal|denied)\b\s*[:!(]", head, re.IGNORECASE
+    ):
         return True
     plain = Call(call.name, flatten(call.arguments))
     check = is_check(plain)
     if not check and (_READS_TEXT.search(call.name) or not is_effect(plain)):
         return False
-    return any(_FAILED.search(part) or (check and _COUNTED.search(part)) for part in (head, tail))
+    return any(
+        _FAILED.search(part) or (check and _COUNTED.search(part)) for part in (head, tail)
+    ) or bool(_RAISED.search(tail))
+
+
+def _ends(text: str) -> tuple[str, str]:
+    """Return the first three and the last four lines: what lies between may be anybody's text."""
+    lines = text[:2_000].strip().split("\n")[:3]
+    last = text[-2_000:].strip().split("\n")[-4:]
+    return "\n".join(lines)[:800], "\n".join(last)[-800:]
 
 
 def calls_of(archive: ArchiveView) -> list[Call]:

@@ -30,6 +30,13 @@ _TOKEN = re.compile(r"[^\s'\"`()\[\]{}<>,;=:|&/@?!#*+$\\]+|\s+|.", re.DOTALL)
 _MAX_TOKENS: Final = 320
 _STRONG: Final = frozenset("'\"`()[]{}<>=:|&;@?#*")
 _MIN_SHARE: Final = 0.2
+_WORD_WEIGHT: Final = 2.0
+_WEAK_WEIGHT: Final = 0.5
+_MIN_FRAME: Final = 4
+_MAX_SLOTS: Final = 8
+_SHORT: Final = 2
+_MAX_BOUND: Final = 4_000
+_MIN_KEPT: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,7 @@ def _weight(token: str) -> float:
         return 0.05
     if len(token) == 1 and not token.isalnum():
         return 0.6 if token in _STRONG else 0.2
-    return 2.0 + min(len(token), 20) / 10
+    return _WORD_WEIGHT + min(len(token), 20) / 10
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int]]:
@@ -127,10 +134,12 @@ def align(texts: Sequence[str]) -> tuple[list[str | None], list[tuple[str, ...]]
         left = [i for i in range(len(kept)) if i not in weak]
         kept = [kept[i] for i in left]
         places = [[p[i] for i in left] for p in places]
-    content = sum(_weight(t) for t in kept if _weight(t) >= 2)
-    longest = max(sum(_weight(t) for t in row if _weight(t) >= 2) for row in tokens)
+    content = sum(_weight(t) for t in kept if _weight(t) >= _WORD_WEIGHT)
+    longest = max(sum(_weight(t) for t in row if _weight(t) >= _WORD_WEIGHT) for row in tokens)
     frame = [t for t in kept if t in _STRONG]
-    framed = len(frame) >= 4 and all([t for t in row if t in _STRONG] == frame for row in tokens)
+    framed = len(frame) >= _MIN_FRAME and all(
+        [t for t in row if t in _STRONG] == frame for row in tokens
+    )
     if not framed and (not content or content < _MIN_SHARE * longest):
         return [None], [tuple(texts)]
     return _cut(kept, tokens, places)
@@ -146,9 +155,7 @@ def _weak(
     """
 
     def open_before(k: int) -> bool:
-        return any(
-            p[k] > (p[k - 1] + 1 if k else 0) for p in places
-        )
+        return any(p[k] > (p[k - 1] + 1 if k else 0) for p in places)
 
     def open_after(k: int) -> bool:
         return any(
@@ -164,8 +171,8 @@ def _weak(
             end += 1
         if open_before(k) and open_after(end):
             block = kept[k : end + 1]
-            if all(_weight(t) < 0.5 for t in block) or (
-                len(block) == 1 and len(block[0]) <= 2 and block[0].isalpha()
+            if all(_weight(t) < _WEAK_WEIGHT for t in block) or (
+                len(block) == 1 and len(block[0]) < _SHORT + 1 and block[0].isalpha()
             ):
                 weak.update(range(k, end + 1))
         k = end + 1
@@ -179,9 +186,7 @@ def _cut(
     values: list[tuple[str, ...]] = []
     for k in range(len(kept) + 1):
         between = tuple(
-            "".join(
-                row[(p[k - 1] + 1 if k else 0) : (p[k] if k < len(p) else len(row))]
-            )
+            "".join(row[(p[k - 1] + 1 if k else 0) : (p[k] if k < len(p) else len(row))])
             for p, row in zip(places, tokens, strict=True)
         )
         if any(between):
@@ -220,15 +225,13 @@ def bind(template: Template, text: str) -> dict[str, str] | None:
     names = list(dict.fromkeys(slots_of(template)))
     if not names:
         return {} if render(template) == text else None
-    if len(names) > 8 or len(text) > 4_000:
+    if len(names) > _MAX_SLOTS or len(text) > _MAX_BOUND:
         return None
     found = _pattern(template).fullmatch(text)
     return None if found is None else {n: found[f"s{i}"] for i, n in enumerate(names)}
 
 
-def generalised(
-    template: Template, text: str, name: Callable[[str, str], str]
-) -> Template | None:
+def generalised(template: Template, text: str, name: Callable[[str, str], str]) -> Template | None:
     """Return the template with slots where the text differs from its constants.
 
     Args:
@@ -248,9 +251,9 @@ def generalised(
     fixed = [i for i, t in enumerate(tokens) if isinstance(t, str)]
     known = [t for t in tokens if isinstance(t, str)]
     pairs = _common(known, row)
-    before_weight = sum(w for t in known if (w := _weight(t)) >= 2)
-    after_weight = sum(w for i, _ in pairs if (w := _weight(known[i])) >= 2)
-    if not before_weight or after_weight < 0.6 * before_weight:
+    before_weight = sum(w for t in known if (w := _weight(t)) >= _WORD_WEIGHT)
+    after_weight = sum(w for i, _ in pairs if (w := _weight(known[i])) >= _WORD_WEIGHT)
+    if not before_weight or after_weight < _MIN_KEPT * before_weight:
         return None
     out: list[str | Slot] = []
     last_old = last_new = -1
