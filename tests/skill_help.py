@@ -1,7 +1,7 @@
 """What the tests of skills share: conversations, bodies, and a canned reviewer."""
 
 from agentmem import Decision, Draft, Evidence, GivenEmbeddings, Memory
-from agentmem.skills.checks import SECTIONS
+from agentmem.skills.body import SECTIONS
 
 SPACE = GivenEmbeddings(id="test", ndim=2)
 

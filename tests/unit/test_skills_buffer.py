@@ -305,3 +305,32 @@ def test_empty_and_settings(skills):
 def test_hostile_tags_take_linear_time(skills):
     text = "<memory>" * 200_000 + "</system-reminder>"
     assert add(skills, [user(text)]).archived.reason == "oversize"
+
+
+def test_what_is_forgotten_is_in_no_archive(memory, tmp_path):
+    skills = memory.skills
+    add(skills, [user("my code word is xyzzy"), *pairs(2), user("go on")])
+    archived = skills.archive("s", owner="ann")
+    add(skills, [user("xyzzy again"), *pairs(1, start=9)])
+    ids = [row[0] for row in memory.sql("SELECT id FROM turns WHERE text LIKE '%xyzzy%'")]
+    memory.forget([f"L0:{number}" for number in ids])
+    texts = [message.text for message in skills.archive_view(archived.id).messages]
+    assert texts[0] == '{"step":0}'
+    assert texts[-1] == "[1 messages were forgotten]"
+    buffered = add(skills, [])
+    assert (buffered.messages, buffered.tool_calls) == (2, 1)
+    memory.purge()
+    assert memory.verify().ok
+    assert not any(
+        b"xyzzy" in path.read_bytes() for path in memory.path.rglob("*") if path.is_file()
+    )
+    store = FolderArchiveStore(tmp_path / "payloads")
+    outside = skills.configure(archives=store)
+    add(outside, [user("plugh")], session="t")
+    view = outside.archive("t", owner="ann")
+    memory.forget([f"L0:{memory.sql('SELECT max(id) FROM turns')[0][0]}"])
+    assert outside.sweep() == 1
+    assert store.keys() == set()
+    assert [one.role for one in outside.archive_view(view.id).messages] == ["omission"]
+    with pytest.raises(InvalidInputError, match="keys"):
+        skills.sweep()

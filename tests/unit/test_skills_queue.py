@@ -10,7 +10,7 @@ from tests.skill_help import Canned, body, call, draft, feed, open_memory, pairs
 
 from agentmem import Decision, Draft, Evidence, Fingerprint, NotFoundError, Trust
 from agentmem.skills import steps
-from agentmem.skills.checks import SECTIONS
+from agentmem.skills.body import SECTIONS
 from agentmem.store import skill_tasks
 from agentmem.store.guard import StoreWarning
 
@@ -261,7 +261,7 @@ def test_a_decision_on_an_old_version_is_made_anew(skills):
         ({"evidence": ()}, "evidence"),
         ({"evidence": (Evidence(archive="archive:77", sources=("L0:1",)),)}, "bad-evidence"),
         ({"evidence": (Evidence(archive="archive:1", sources=("L0:999",)),)}, "bad-evidence"),
-        ({"evidence": (Evidence(archive="archive:1", sources=("L0:3",)),)}, "tool's word"),
+        ({"evidence": (Evidence(archive="archive:1", sources=("L0:3",)),)}, None),
         ({"evidence": (Evidence(archive="archive:1", sources=()),)}, "bad-evidence"),
         ({"outcome": "update", "skill": "none", "base_version": 1}, "shown"),
         ({"used_fingerprints": ("f",)}, "used_fingerprints"),
@@ -271,8 +271,11 @@ def test_a_decision_on_an_old_version_is_made_anew(skills):
 def test_a_reviewer_that_lies_makes_nothing(skills, memory, changes, why):
     feed(skills, "deploy", "a")
     (review,) = skills.review(reviewer=Says(lambda archive: creates(archive, **changes)))
-    assert review.outcome == "retry"
-    assert why in review.error
+    if why is None:
+        assert (review.outcome, review.reasons) == ("rejected", ("untrusted",))
+    else:
+        assert review.outcome == "retry"
+        assert why in review.error
     assert memory.sql("SELECT count(*) FROM skills") == [(0,)]
 
 

@@ -150,6 +150,31 @@ class Skills(Changes):
         number = parse_number(archive, "archive")
         return load_view(self._opened, self._options, self._scope, number)
 
+    def sweep(self) -> int:
+        """Remove from the external archive store what no archive of this memory refers to.
+
+        Such payloads are left by a crash between payload and row, or by ``forget``. Use it only
+        for an archive store that no other memory shares, while nobody feeds this one.
+
+        Returns:
+            How many payloads were removed.
+
+        Raises:
+            InvalidInputError: There is no external store, or it can't name its keys.
+        """
+        from agentmem.store import skill_archives
+
+        store = self._options.archives
+        keys = getattr(store, "keys", None)
+        if store is None or not callable(keys):
+            raise InvalidInputError("archives: a store with keys() is needed; see configure()")
+        with self._opened.database.read() as connection:
+            held = skill_archives.locations(connection)
+        unused = sorted(set(keys()) - held)
+        for key in unused:
+            store.delete(key)
+        return len(unused)
+
     # Reviews
 
     def review(

@@ -66,7 +66,7 @@ def apply(
         skill_uses.insert_fingerprint(
             connection, scope_id, archive.owner, key=one.key, archive_id=archive_id,
             data=json.dumps(dict(one.data)),
-            sources=json.dumps([json.loads(row.sources) for row in rows[:1]]),
+            sources=json.dumps([json.loads(row.sources) for row in rows]),
         )  # fmt: skip
     if decision.used_fingerprints:
         skill_uses.spend_fingerprints(

@@ -1,37 +1,30 @@
 """What any reviewer's answer must pass before it changes anything, a language model's too.
 
-A malformed answer raises: the task is tried again, and parked if that does not help. An answer
-that would make a skill of what must not become one is turned into a reject with the reason.
+A malformed answer, or one about what the reviewer was not shown, raises: the task is tried again,
+and parked if that does not help. An answer that would make a skill of what must not become one is
+turned into a reject with the reason (:mod:`agentmem.skills.gates`).
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from agentmem.errors import SkillError
 from agentmem.models import REASONS, ArchiveView, Decision, Fingerprint, SkillView
+from agentmem.skills.gates import check_decision
 from agentmem.skills.names import check_text
 from agentmem.skills.rows import check_draft, evidence_rows
 from agentmem.skills.similar import NEAR, similarity
 
-__all__ = ["SECTIONS", "check"]
-
-SECTIONS: Final = (
-    "When to use", "When not", "Required inputs", "Steps", "Validation", "Pitfalls", "Evidence",
-)  # fmt: skip
-"""Headings that the body of every reviewed skill has."""
+__all__ = ["check"]
 
 MAX_KEY_CHARS: Final = 1_024
 MAX_DATA_BYTES: Final = 64 << 10
 MAX_FINGERPRINTS: Final = 64
-_RUN_WORDS: Final = 12
-_COMMAND_CHARS: Final = 12
-_WORD: Final = re.compile(r"\S+")
-_CODE: Final = re.compile(r"```[^\n]*\n(.*?)```|`([^`\n]+)`", re.DOTALL)
+_MALFORMED: Final = ("bad-evidence", "bad-draft", "stale-base")
 
 
 def check(
@@ -52,7 +45,6 @@ def check(
     if decision.outcome == "reject":
         return replace(decision, draft=None, evidence=())
     draft, _ = check_draft(decision.draft)
-    _check_sections(draft.body)
     if not decision.evidence:
         raise SkillError("bad-evidence: a skill needs evidence, the reviewer gave none")
     if archive.succeeded is False:
@@ -66,15 +58,19 @@ def check(
     else:
         _check_update(decision, shown, archive.owner)
     _check_evidence(decision, archive, shown, fingerprints)
-    if _speaks_for_tools(f"{draft.description}\n{draft.body}", archive):
-        return _rejected(decision, "untrusted")
-    return decision
+    judged = check_decision(decision, archive, existing, fingerprints)
+    if judged is decision:
+        return decision
+    reason = judged.reasons[0]
+    if reason in _MALFORMED:
+        raise SkillError(f"{reason}: {judged.notes}")
+    return _rejected(decision, reason, judged.notes)
 
 
-def _rejected(decision: Decision, reason: str) -> Decision:
+def _rejected(decision: Decision, reason: str, notes: str | None = None) -> Decision:
     return replace(
         decision, outcome="reject", reasons=(reason,), draft=None, evidence=(),
-        used_fingerprints=(),
+        used_fingerprints=(), notes=decision.notes if notes is None else notes,
     )  # fmt: skip
 
 
@@ -101,13 +97,6 @@ def _check_form(decision: Decision, fingerprints: Sequence[Fingerprint]) -> None
     }
     if unknown:
         raise SkillError(f"used_fingerprints: {min(unknown)!r} was not shown to the reviewer")
-
-
-def _check_sections(body: str) -> None:
-    headings = {line.lstrip("#").strip().casefold() for line in body.split("\n") if line[:1] == "#"}
-    missing = [name for name in SECTIONS if name.casefold() not in headings]
-    if missing:
-        raise SkillError(f"bad-draft: the body has no section {missing[0]!r}")
 
 
 def _check_update(decision: Decision, shown: dict[str, SkillView], owner: str) -> None:
@@ -146,35 +135,3 @@ def _check_evidence(
             raise SkillError(f"bad-evidence: no row of {one.archive} is cited")
     if all(one.archive != archive.id for one in decision.evidence):
         raise SkillError(f"bad-evidence: nothing of {archive.id} itself is cited")
-
-
-def _runs(text: str) -> set[tuple[str, ...]]:
-    words = _WORD.findall(text)
-    return {
-        tuple(words[place : place + _RUN_WORDS]) for place in range(len(words) - _RUN_WORDS + 1)
-    }
-
-
-def _speaks_for_tools(text: str, archive: ArchiveView) -> bool:
-    """Whether a text repeats, at length or as a command, what only a tool's result said."""
-    said = "\n".join(
-        message.text
-        for message in archive.messages
-        if message.role in ("user", "assistant", "tool_call")
-    )
-    heard = "\n".join(message.text for message in archive.messages if message.role == "tool_result")
-    if _runs(text) & (_runs(heard) - _runs(said)):
-        return True
-    unescaped = said.replace('\\"', '"').replace("\\n", "\n")
-    for fenced, span in _CODE.findall(text):
-        for line in (fenced or span).split("\n"):
-            command = line.strip()
-            if (
-                len(command) >= _COMMAND_CHARS
-                and " " in command
-                and command in heard
-                and command not in said
-                and command not in unescaped
-            ):
-                return True
-    return False

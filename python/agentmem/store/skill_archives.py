@@ -11,7 +11,16 @@ from agentmem.store.payloads import pack, unpack
 if TYPE_CHECKING:
     import apsw
 
-__all__ = ["ArchiveRow", "content_of", "insert", "load", "locations", "move_in", "scrub", "sources"]
+__all__ = [
+    "ArchiveRow",
+    "content_of",
+    "insert",
+    "load",
+    "locations",
+    "move_in",
+    "sources",
+    "taken_by",
+]
 
 
 class ArchiveRow(NamedTuple):
@@ -131,8 +140,8 @@ def locations(connection: apsw.Connection) -> set[str]:
     }
 
 
-def scrub(connection: apsw.Connection, turn_ids: Sequence[int]) -> list[int]:
-    """Return the archives that took any of these turns; call before the turns are deleted."""
+def taken_by(connection: apsw.Connection, turn_ids: Sequence[int]) -> list[int]:
+    """Return the archives that took any of these turns; in order."""
     return [
         row[0]
         for row in connection.execute(

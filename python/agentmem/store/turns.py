@@ -16,6 +16,7 @@ from agentmem.store.payloads import (
     pack,
     unpack,
 )
+from agentmem.store.skill_forgetting import forget_turns
 
 if TYPE_CHECKING:
     import apsw
@@ -181,6 +182,7 @@ def delete(connection: apsw.Connection, ids: Sequence[int]) -> None:
     A deleted tool call keeps its number, so that the refs of the others stay true; a deleted
     record keeps its digest, so that a replay of the log does not bring it back.
     """
+    forget_turns(connection, ids)
     wanted = json.dumps(list(ids))
     rows: list[Any] = connection.execute(
         "SELECT text_id, record_id, payload_id FROM turns "
