@@ -16,7 +16,7 @@ ROOT = PACKAGE.parents[1]
 ARROWS = {
     "cli": {"memory", "skills", "toollog", "tiers", "embedding", "models", "protocols", "errors", "agentmem"},
     "__main__": {"cli"},
-    "aio": {"memory", "errors"},
+    "aio": {"memory", "skills", "errors"},
     "memory": {"operations", "opened", "skills", "tiers", "index", "toollog", "embedding", "store", "models",
                "protocols", "errors"},
     "operations": {"opened", "tiers", "models", "protocols"},

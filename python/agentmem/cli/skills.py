@@ -75,7 +75,10 @@ def _reviewed(review: Review) -> str:
 
 @click.group("skills")
 def command() -> None:
-    """Ways of working, learnt from conversations; what is approved is handed to agents."""
+    """Ways of working, learnt from conversations; every command here takes --json.
+
+    What is approved is handed to agents; reviews and imports only propose.
+    """
 
 
 @command.command("list")

@@ -38,6 +38,7 @@ __all__ = [
     "from_ms",
     "make_fact",
     "make_hit",
+    "maker",
     "parse_id",
     "to_ms",
 ]
@@ -322,7 +323,7 @@ class Verification:
         return not self.problems
 
 
-def _maker(frozen: type[T]) -> Callable[..., T]:
+def maker(frozen: type[T]) -> Callable[..., T]:
     """Return a constructor of a frozen dataclass, by position, that costs a fifth of its own.
 
     The guard of a frozen class makes its ``__init__`` set each field by a call. Here an open twin
@@ -343,5 +344,5 @@ def _maker(frozen: type[T]) -> Callable[..., T]:
     return make
 
 
-make_fact: Callable[..., Fact] = _maker(Fact)
-make_hit: Callable[..., Hit] = _maker(Hit)
+make_fact: Callable[..., Fact] = maker(Fact)
+make_hit: Callable[..., Hit] = maker(Hit)

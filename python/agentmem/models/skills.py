@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from agentmem.models.memory import Trust
+from agentmem.models.memory import Trust, maker
 
 __all__ = [
     "REASONS",
@@ -35,6 +35,7 @@ __all__ = [
     "SkillView",
     "Task",
     "TaskState",
+    "make_skill_view",
 ]
 
 ArchiveReason = Literal["oversize", "compressed", "tool_calls", "bytes", "forced", "empty"]
@@ -467,3 +468,7 @@ class Loadout:
     text: str
     pin: str | None = None
     left_out: int = 0
+
+
+make_skill_view: Callable[..., SkillView] = maker(SkillView)
+"""Makes a view from its fields by position, ``relevance`` last, at a fifth of the cost."""

@@ -17,7 +17,7 @@ from agentmem.models import REASONS, ArchiveView, Decision, Fingerprint, SkillVi
 from agentmem.skills.gates import check_decision
 from agentmem.skills.names import check_text
 from agentmem.skills.rows import check_draft, evidence_rows
-from agentmem.skills.similar import NEAR, similarity
+from agentmem.skills.similar import is_near
 
 __all__ = ["check"]
 
@@ -53,7 +53,7 @@ def check(
     if decision.outcome == "create":
         for view in existing:
             is_live = view.state in ("proposed", "approved")
-            if view.name == draft.name or (is_live and similarity(view.body, draft.body) >= NEAR):
+            if view.name == draft.name or (is_live and is_near(view.body, draft.body)):
                 return replace(_rejected(decision, "duplicate"), skill=view.name)
     else:
         _check_update(decision, shown, archive.owner)

@@ -28,7 +28,7 @@ from agentmem.skills.rows import (
     hash_of,
     load_version,
 )
-from agentmem.skills.similar import near_duplicate
+from agentmem.skills.similar import near_duplicate, numbers_of
 from agentmem.skills.steps import reach
 from agentmem.store import skill_tasks, skill_uses, skills
 from agentmem.store.scopes import obtain
@@ -92,6 +92,7 @@ def add_version(
         body=draft.body,
         metadata=metadata,
         hash=hash_of(skill.name, draft.description, draft.body, metadata, draft.resources),
+        numbers=numbers_of(draft.body),
         reasons=json.dumps(list(reasons)),
         flags=json.dumps(list(flags)),
         trust=trust,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentmem.models import (
@@ -16,6 +17,7 @@ from agentmem.models import (
     Task,
     format_id,
     from_ms,
+    make_skill_view,
 )
 from agentmem.skills.rows import is_whole, to_version, to_view
 from agentmem.store import skill_tasks, skill_uses, skills
@@ -39,6 +41,7 @@ __all__ = [
 
 MAX_SHOWN: Final = 200
 MAX_FINGERPRINTS: Final = 1_000
+_get_fields: Final = attrgetter(*(one.name for one in fields(SkillView)[:-1]))
 _HOUR_MS: Final = 3_600_000
 
 
@@ -120,6 +123,7 @@ class _HandedOut(NamedTuple):
 
     stamp: tuple[int, ...]
     by_skill: dict[int, dict[int, SkillView]]
+    fields: dict[int, dict[int, tuple[Any, ...]]]
     newest: list[int]
     relevance: Relevance
 
@@ -155,8 +159,10 @@ def approved_views(
                 continue
         elif pin is not None:
             fresh.append((number, version))
-        view = versions[version]
-        chosen.append(view if score is None else replace(view, relevance=score))
+        if score is None:
+            chosen.append(versions[version])
+        else:
+            chosen.append(make_skill_view(*held.fields[number][version], score))
     if pin is not None and fresh:
         _pin(opened, scope, owner, pin, fresh)
     return chosen
@@ -202,7 +208,11 @@ def _handed_out(
     newest = list(by_skill)
     views = [by_skill[number][max(by_skill[number])] for number in newest]
     relevance = Relevance([(view.name, view.description, view.body) for view in views])
-    held = _HandedOut(stamp, by_skill, newest, relevance)
+    field_values = {
+        number: {version: _get_fields(view) for version, view in versions.items()}
+        for number, versions in by_skill.items()
+    }
+    held = _HandedOut(stamp, by_skill, field_values, newest, relevance)
     with opened.cache_lock:
         opened.cache[key] = held
     return held

@@ -87,6 +87,7 @@ CREATE TABLE skill_versions (
     body TEXT NOT NULL,
     metadata TEXT NOT NULL,
     hash BLOB NOT NULL,
+    numbers INTEGER NOT NULL,
     reasons TEXT NOT NULL,
     flags TEXT NOT NULL,
     trust INTEGER NOT NULL,
@@ -98,6 +99,8 @@ CREATE TABLE skill_versions (
     used_ms INTEGER,
     PRIMARY KEY (skill_id, version)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX skill_versions_by_numbers ON skill_versions (numbers)
+    WHERE state IN ('proposed', 'approved');
 
 CREATE TABLE skill_resources (
     skill_id INTEGER NOT NULL,

@@ -29,6 +29,7 @@ __all__ = [
     "raise_head",
     "resources",
     "select_version",
+    "similar",
     "versions",
 ]
 
@@ -45,7 +46,10 @@ class SkillRow(NamedTuple):
 
 
 class VersionRow(NamedTuple):
-    """A version as its row holds it: JSON where it has parts."""
+    """A version as its row holds it: JSON where it has parts.
+
+    ``numbers`` stands for the numbers in the body: near duplicates are looked for among equals.
+    """
 
     skill_id: int
     version: int
@@ -55,6 +59,7 @@ class VersionRow(NamedTuple):
     body: str
     metadata: str
     hash: bytes
+    numbers: int
     reasons: str
     flags: str
     trust: int
@@ -114,6 +119,28 @@ def heads(
         values,
     )
     return [(SkillRow._make(row[:6]), VersionRow._make(row[6:])) for row in cursor]
+
+
+def similar(
+    connection: apsw.Connection, scope: str, numbers: int, lengths: tuple[int, int]
+) -> list[tuple[SkillRow, str]]:
+    """Return the live skills of exactly one scope whose newest body may be near another.
+
+    Args:
+        connection: Any connection.
+        scope: The scope.
+        numbers: As in ``VersionRow``.
+        lengths: The least and the most characters of the body.
+    """
+    cursor = connection.execute(
+        "SELECT skills.id, scopes.path, name, owner, skills.version, skills.created_ms, body "
+        "FROM skill_versions JOIN skills ON skills.id = skill_id "
+        "AND skills.version = skill_versions.version JOIN scopes ON scopes.id = scope_id "
+        "WHERE numbers = ? AND state IN ('proposed', 'approved') AND scopes.path = ? "
+        "AND length(body) BETWEEN ? AND ? ORDER BY skills.id",
+        (numbers, scope, *lengths),
+    )
+    return [(SkillRow._make(row[:6]), row[6]) for row in cursor]
 
 
 def handed_out(
