@@ -222,13 +222,22 @@ def leftovers(draft: Draft, values: Sequence[str]) -> list[str]:
 
     Args:
         draft: The skill as written.
-        values: What varied in the runs. Short plain words that stand in the steps by themselves
-            are no leftovers.
+        values: What varied in the runs. Those of up to three characters, and those that a step
+            says by itself (a tool ``payments_refund`` beside the value ``refund``), are none.
     """
     body = draft.body.partition("\n## Evidence\n")[0]
     text = f"{draft.name}\n{draft.description}\n{body}"
+    procedure = Procedure.from_json(draft.metadata.get("procedure"))
+    said = {
+        word
+        for step in (procedure.steps if procedure else ())
+        for part in (step.tool, *step.args, *map(constants, step.args.values()))
+        for word in re.findall(r"[^\W_]+", part)
+    }
     return [
         v
         for v in dict.fromkeys(values)
-        if len(v) > SHORT and re.search(rf"(?<![\w.-]){re.escape(v)}(?![\w-])", text)
+        if len(v) > SHORT
+        and v not in said
+        and re.search(rf"(?<![\w.-]){re.escape(v)}(?![\w-])", text)
     ]

@@ -224,7 +224,8 @@ def export_skill(version: SkillVersion, directory: Path) -> Path:
         _write(folder / "SKILL.md", text.encode())
         for path, content in sorted(draft.resources.items()):
             file = folder / path
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for parent in reversed(Path(path).parents):
+                (folder / parent).mkdir(mode=0o700, exist_ok=True)
             _write(file, content)
         folder.rename(target)
     return target
