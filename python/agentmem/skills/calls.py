@@ -51,6 +51,7 @@ _CONTENT_KEY = re.compile(
     r"(?:^|[._])(?:old|new|content|contents|text|body|file_text|message|patch|diff|code"
     r"|description|old_str|new_str|old_string|new_string)$"
 )
+_LONE = re.compile("[\ud800-\udfff]")
 _WORD = re.compile(r"\w+")
 _PLAIN = re.compile(r"[a-z][a-z0-9]*")
 _COMMAND = re.compile(r"(?:[.\w-]*/)*[A-Za-z][\w.+-]*")
@@ -123,7 +124,7 @@ def flatten(arguments: Mapping[str, Any] | str) -> dict[str, str]:
     for path, text in _walk("", arguments, 0):
         if len(leaves) == _MAX_LEAVES:
             break
-        leaves[path] = text[:_MAX_TEXT]
+        leaves[path] = _LONE.sub("\ufffd", text[:_MAX_TEXT])
     return leaves
 
 
@@ -273,9 +274,7 @@ def is_effect(call: Call) -> bool:
     if method in {"POST", "PUT", "PATCH", "DELETE"}:
         return True
     name_words = [w for w in re.split(r"[^a-z0-9]+", call.tool.casefold()) if w]
-    command = next(
-        (t for p, t in call.leaves.items() if is_command(p)), ""
-    )
+    command = next((t for p, t in call.leaves.items() if is_command(p)), "")
     if command and (is_generic(call) or len(name_words) == 1):
         said = verbs(command)
         if re.search(r"(?:^|\s)-{1,2}version\b|--help\b", command):

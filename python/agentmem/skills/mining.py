@@ -183,7 +183,9 @@ def _alike_words(call: Call, split: Sequence[Sequence[Call]]) -> bool:
     return all(any(similarity(call, c) >= _CLOSELY for c in part) for part in split[1:])
 
 
-def mine(runs: Sequence[Run], *, are_twins: bool = False) -> tuple[Procedure, list[list[int]]] | None:
+def mine(
+    runs: Sequence[Run], *, are_twins: bool = False
+) -> tuple[Procedure, list[list[int]]] | None:
     """Return the procedure of the runs, and for each run the places of the calls that it covers.
 
     Args:
