@@ -13,8 +13,9 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from agentmem.errors import ClosedError, InvalidInputError
 from agentmem.memory import Memory
+from agentmem.skills import Skills
 
-__all__ = ["AsyncMemory"]
+__all__ = ["AsyncMemory", "AsyncSkills"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,6 +39,60 @@ def _call(
     handle: AsyncMemory, method: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> R:
     return method(handle.memory, *args, **kwargs)
+
+
+def _skill(
+    method: Callable[Concatenate[Skills, P], R],
+) -> Callable[Concatenate[AsyncSkills, P], Coroutine[Any, Any, R]]:
+    @wraps(method)
+    async def call(self: AsyncSkills, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        handle = self._handle
+        handle._check()  # noqa: SLF001 - one module, two halves
+        work = partial(_call_skill, self, method, args, kwargs)
+        return await asyncio.get_running_loop().run_in_executor(handle.executor, work)
+
+    return call
+
+
+def _call_skill(
+    skills: AsyncSkills, method: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> R:
+    handle = skills._handle.memory.skills.configure(**skills._changes)  # noqa: SLF001
+    return method(handle, *args, **kwargs)
+
+
+class AsyncSkills:
+    """The :class:`~agentmem.skills.Skills` of an :class:`AsyncMemory`; its methods are awaited."""
+
+    def __init__(self, handle: AsyncMemory, changes: dict[str, Any] | None = None) -> None:
+        self._handle = handle
+        self._changes = changes or {}
+
+    def configure(self, **changes: Any) -> AsyncSkills:
+        """Return a handle with other settings; they are checked at the first call."""
+        return AsyncSkills(self._handle, self._changes | changes)
+
+    add = _skill(Skills.add)
+    archive = _skill(Skills.archive)
+    archive_view = _skill(Skills.archive_view)
+    sweep = _skill(Skills.sweep)
+    review = _skill(Skills.review)
+    queue = _skill(Skills.queue)
+    requeue = _skill(Skills.requeue)
+    get = _skill(Skills.get)
+    list = _skill(Skills.list)
+    versions = _skill(Skills.versions)
+    diff = _skill(Skills.diff)
+    create = _skill(Skills.create)
+    update = _skill(Skills.update)
+    approve = _skill(Skills.approve)
+    reject = _skill(Skills.reject)
+    retire = _skill(Skills.retire)
+    rollback = _skill(Skills.rollback)
+    report = _skill(Skills.report)
+    loadout = _skill(Skills.loadout)
+    export = _skill(Skills.export)
+    import_ = _skill(Skills.import_)
 
 
 class AsyncMemory:
@@ -93,6 +148,11 @@ class AsyncMemory:
                 loop = asyncio.get_running_loop()
                 await loop.run_in_executor(self.executor, self._memory.close)
             self.executor.shutdown(wait=False)
+
+    @property
+    def skills(self) -> AsyncSkills:
+        """The skills of this memory, awaited."""
+        return AsyncSkills(self)
 
     def scoped(self, scope: str) -> AsyncMemory:
         """Return a handle of the same store, bound to a scope below this one's."""

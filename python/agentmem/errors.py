@@ -26,6 +26,8 @@
     └─ SkillError
        ├─ NotOwnerError  (+PermissionError)
        ├─ ConflictError                      .expected_version .actual_version
+       │  └─ SkillExistsError                .name
+       ├─ ArchiveError                       an archived conversation is missing or damaged
        └─ IllegalMoveError                   .state .move
 
 ``OSError`` passes through. Errors of SQLite, onnxruntime or the native core never do:
@@ -36,6 +38,7 @@ from __future__ import annotations
 
 __all__ = [
     "AgentMemError",
+    "ArchiveError",
     "ClosedError",
     "ConflictError",
     "CorruptStoreError",
@@ -56,6 +59,7 @@ __all__ = [
     "SchemaVersionError",
     "SearchIndexError",
     "SkillError",
+    "SkillExistsError",
     "StorageFullError",
     "StoreBusyError",
     "StoreError",
@@ -202,6 +206,27 @@ class ConflictError(SkillError):
 
     def __reduce__(self) -> tuple[type[ConflictError], tuple[int, int]]:
         return type(self), (self.expected_version, self.actual_version)
+
+
+class SkillExistsError(ConflictError):
+    """A skill of this name, or one that says nearly the same, is there already."""
+
+    def __init__(self, name: str, actual_version: int, why: str) -> None:
+        super().__init__(0, actual_version)
+        message = (
+            f"the skill {name!r} (version {actual_version}) {why}; update it, or pass "
+            f"merge_into={name!r} with its version as expected_version"
+        )
+        self.args = (message,)
+        self.name = name
+        self.why = why
+
+    def __reduce__(self) -> tuple[type[SkillExistsError], tuple[str, int, str]]:  # type: ignore[override]
+        return type(self), (self.name, self.actual_version, self.why)
+
+
+class ArchiveError(SkillError):
+    """An archived conversation is missing or damaged; its review waits until it is back."""
 
 
 class IllegalMoveError(SkillError):

@@ -16,6 +16,8 @@ from agentmem.models import (
     Fact,
     Forgotten,
     Hit,
+    Persona,
+    Scene,
     Trace,
     Turn,
     parse_id,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from agentmem.skills import Skills
     from agentmem.toollog.canvas import Canvas
 
 __all__ = ["Memory"]
@@ -96,6 +99,13 @@ class Memory(Operations):
     def embedder(self) -> Embedder | GivenEmbeddings:
         """What makes the vectors."""
         return self._shared.embedder
+
+    @property
+    def skills(self) -> Skills:
+        """What was learnt of how work is done: see :class:`~agentmem.skills.Skills`."""
+        from agentmem.skills import Skills
+
+        return Skills(self._shared, self._scope)
 
     def scoped(self, scope: str) -> Memory:
         """Return a handle of the same store, bound to a scope below this one's."""
@@ -350,7 +360,7 @@ class Memory(Operations):
         """
         return list_facts(self._shared.database, self._scope, where=where, limit=limit, after=after)
 
-    def get(self, id: str) -> Fact | Turn:
+    def get(self, id: str) -> Turn | Fact | Scene | Persona:
         """Return one row of any tier.
 
         Raises:
@@ -358,8 +368,10 @@ class Memory(Operations):
         """
         return get(self._shared.database, self._scope, id)
 
-    def history(self, id: str) -> list[Fact]:
-        """Return every version of a fact, oldest first, whichever version is named.
+    def history(self, id: str) -> list[Turn | Fact | Scene | Persona]:
+        """Return every version of a row, oldest first, whichever version is named.
+
+        A turn has one; a scene's are those that were merged into it, a persona's all of its scope.
 
         Raises:
             NotFoundError: It does not exist in this scope.

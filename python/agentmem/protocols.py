@@ -23,7 +23,15 @@ if TYPE_CHECKING:
         SkillView,
     )
 
-__all__ = ["Clock", "Embedder", "Extractor", "GivenEmbeddings", "Reviewer", "TokenCounter"]
+__all__ = [
+    "ArchiveStore",
+    "Clock",
+    "Embedder",
+    "Extractor",
+    "GivenEmbeddings",
+    "Reviewer",
+    "TokenCounter",
+]
 
 
 @runtime_checkable
@@ -124,3 +132,30 @@ class Reviewer(Protocol):
             existing: The live skills of the scope that may cover it already, closest first.
             fingerprints: What earlier one-offs of the same scope and owner left behind.
         """
+
+
+class ArchiveStore(Protocol):
+    """Keeps the payloads of archives outside the store's own file.
+
+    A payload is put, and is durable and whole, before the row that makes its review visible is
+    written; so a review never meets an archive that is still on its way.
+    """
+
+    def put(self, key: str, content: bytes) -> None:
+        """Keep a payload; when this returns it survives a power cut and reads back equal.
+
+        Args:
+            key: Hex digits, the SHA-256 of ``content``; putting the same again changes nothing.
+            content: At most 80 kB.
+        """
+
+    def get(self, key: str) -> bytes:
+        """Return a payload.
+
+        Raises:
+            LookupError: There is none of this key.
+            OSError: It can't be read now.
+        """
+
+    def delete(self, key: str) -> None:
+        """Remove a payload; one that is not there is no error."""

@@ -26,6 +26,7 @@ VERBS = {
     "compress": "Turn hosts' logs into Mermaid diagrams.",
     "parse": "Read a diagram back into calls.",
     "expand": "Print what a ref of a canvas stands for, byte for byte.",
+    "skills": "Ways of working: list, show, review, approve, hand out and the rest.",
     "forget": "Remove rows everywhere.",
     "stats": "Counts and sizes.",
     "verify": "Check the store and the index.",

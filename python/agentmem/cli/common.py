@@ -29,6 +29,7 @@ __all__ = [
     "options",
     "parse_time",
     "parse_where",
+    "plain",
     "progress",
     "read_input",
 ]

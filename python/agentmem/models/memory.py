@@ -11,9 +11,12 @@ from dataclasses import MISSING, dataclass, field, make_dataclass
 from dataclasses import fields as dataclass_fields
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from agentmem.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from agentmem.models.tiers import Job
 
 __all__ = [
     "TIERS",
@@ -35,6 +38,7 @@ __all__ = [
     "from_ms",
     "make_fact",
     "make_hit",
+    "maker",
     "parse_id",
     "to_ms",
 ]
@@ -151,6 +155,9 @@ class Fact:
     status: Literal["new", "duplicate", "superseded"] | None = None
     supersedes: tuple[str, ...] = ()
     redacted: tuple[str, ...] = ()
+    event_time: datetime | None = None
+    confidence: float | None = None
+    extractor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,12 +196,17 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """One row on the way down: what it says and the rows it rests on."""
+    """One row on the way down: what it says and the rows it rests on.
+
+    ``spans`` has the half-open range of characters in a source's text that says it, by the id of
+    the source, where it is known.
+    """
 
     id: str
     tier: Tier
     text: str
     sources: tuple[str, ...]
+    spans: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +304,9 @@ class Stats:
     guard_trips: int
     redacted: Mapping[str, int] = field(default_factory=dict)
     last_fold_error: str | None = None
+    scenes: int = 0
+    personas: int = 0
+    jobs: tuple[Job, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +323,7 @@ class Verification:
         return not self.problems
 
 
-def _maker(frozen: type[T]) -> Callable[..., T]:
+def maker(frozen: type[T]) -> Callable[..., T]:
     """Return a constructor of a frozen dataclass, by position, that costs a fifth of its own.
 
     The guard of a frozen class makes its ``__init__`` set each field by a call. Here an open twin
@@ -329,5 +344,5 @@ def _maker(frozen: type[T]) -> Callable[..., T]:
     return make
 
 
-make_fact: Callable[..., Fact] = _maker(Fact)
-make_hit: Callable[..., Hit] = _maker(Hit)
+make_fact: Callable[..., Fact] = maker(Fact)
+make_hit: Callable[..., Hit] = maker(Hit)

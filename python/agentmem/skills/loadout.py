@@ -50,16 +50,17 @@ def make_loadout(
     if budget_tokens < 0:
         raise InvalidInputError(f"budget_tokens must be at least 0, {budget_tokens} was given")
     ranked = sorted(skills, key=_rank)
-    lines = [_identity(s) for s in ranked]
+    lines: list[str] = []
     frame = count_tokens(_OPEN + _CLOSE)
     used = frame
-    shown = 0
-    for line in lines:
+    for skill in ranked:
+        line = _identity(skill)
         cost = count_tokens(line)
         if used + cost > budget_tokens:
             break
         used += cost
-        shown += 1
+        lines.append(line)
+    shown = len(lines)
     bodies: dict[int, str] = {}
     for place in range(shown):
         block = _block(ranked[place])

@@ -9,9 +9,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import apsw
 
-__all__ = ["MAX_CHUNKS", "delete", "insert_many", "key_of", "pending_count", "vectors_of"]
+__all__ = [
+    "EMBEDDED_TURNS",
+    "MAX_CHUNKS",
+    "add_pending",
+    "delete",
+    "insert_many",
+    "key_of",
+    "pending_count",
+    "pending_keys",
+    "vectors_of",
+]
 
 MAX_CHUNKS = 8
+EMBEDDED_TURNS = frozenset(("user", "assistant"))
+"""Kinds of turns that get vectors: words. Data of tools are found by their terms alone."""
 
 
 def key_of(tier: int, number: int) -> int:
@@ -55,3 +67,21 @@ def delete(connection: apsw.Connection, keys: Sequence[int]) -> None:
 def pending_count(connection: apsw.Connection) -> int:
     """Return how many rows wait for their vectors."""
     return int(next(connection.execute("SELECT count(*) FROM pending_embeddings"))[0])
+
+
+def add_pending(connection: apsw.Connection, keys: Iterable[int], *, is_new: bool = False) -> None:
+    """Note that rows wait for their vectors; what old rows had is deleted, it is of another text."""
+    wanted = sorted(set(keys))
+    if not is_new:
+        delete(connection, wanted)
+    connection.executemany(
+        "INSERT OR IGNORE INTO pending_embeddings VALUES (?)", [(key,) for key in wanted]
+    )
+
+
+def pending_keys(connection: apsw.Connection, limit: int) -> list[int]:
+    """Return keys of rows that wait for their vectors: upper tiers first, then in their order."""
+    cursor = connection.execute(
+        "SELECT key FROM pending_embeddings ORDER BY key >> 56 DESC, key LIMIT ?", (limit,)
+    )
+    return [row[0] for row in cursor]

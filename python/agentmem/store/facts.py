@@ -17,12 +17,15 @@ __all__ = [
     "FactRow",
     "by_digests",
     "by_key",
+    "by_slots",
     "count",
     "delete",
     "insert_many",
     "keys_present",
     "load",
     "next_id",
+    "note_extracted",
+    "of_scope",
     "older_versions",
     "page",
     "supersede",
@@ -33,7 +36,8 @@ __all__ = [
 COLUMNS = (
     "facts.id, scopes.path, facts.kind, facts.key, facts.session, facts.subject, facts.attribute, "
     "facts.value, facts.priority, facts.trust, facts.created_ms, facts.valid_from_ms, "
-    "facts.valid_to_ms, facts.superseded_ms, facts.superseded_by, facts.metadata, facts.text"
+    "facts.valid_to_ms, facts.superseded_ms, facts.superseded_by, facts.metadata, facts.text, "
+    "facts.event_ms, facts.confidence, facts.extractor"
 )
 
 
@@ -57,6 +61,9 @@ class FactRow(NamedTuple):
     superseded_by: int | None
     metadata: str
     text: str
+    event_ms: int | None = None
+    confidence: float | None = None
+    extractor: str | None = None
 
 
 def next_id(connection: apsw.Connection, table: str) -> int:
@@ -72,6 +79,41 @@ def insert_many(connection: apsw.Connection, rows: Iterable[Sequence[Any]]) -> N
         "priority, trust, created_ms, valid_from_ms, valid_to_ms, metadata, text) "
         "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         rows,
+    )
+
+
+def note_extracted(
+    connection: apsw.Connection, rows: Iterable[tuple[int | None, float, str, int]]
+) -> None:
+    """Say of facts how they were found: rows ``(event_ms, confidence, extractor, id)``."""
+    connection.executemany(
+        "UPDATE facts SET event_ms = ?, confidence = ?, extractor = ? WHERE id = ?", rows
+    )
+
+
+def by_slots(connection: apsw.Connection, scope_id: int, subjects: Iterable[str]) -> list[FactRow]:
+    """Return the current facts of a scope that fill a slot of one of these subjects."""
+    return list(
+        _select(
+            connection,
+            "facts.scope_id = ? AND facts.subject IN (SELECT value FROM json_each(?)) "
+            "AND facts.attribute IS NOT NULL AND facts.superseded_ms IS NULL",
+            (scope_id, json.dumps(sorted(set(subjects)), ensure_ascii=False)),
+        )
+    )
+
+
+def of_scope(
+    connection: apsw.Connection, scope_id: int, *, after: int = 0, limit: int = 1_000_000
+) -> list[FactRow]:
+    """Return current facts of one scope alone, with ids above ``after``, ascending."""
+    return list(
+        _select(
+            connection,
+            "facts.scope_id = ? AND facts.id > ? AND facts.superseded_ms IS NULL",
+            (scope_id, after, limit),
+            "facts.id LIMIT ?",
+        )
     )
 
 
@@ -221,6 +263,9 @@ def to_fact(connection: apsw.Connection, rows: Sequence[FactRow]) -> list[Fact]:
             sources=sources.get(row.id, ()),
             superseded_by=None if row.superseded_by is None else format_id(1, row.superseded_by),
             is_current=row.superseded_ms is None,
+            event_time=None if row.event_ms is None else from_ms(row.event_ms),
+            confidence=row.confidence,
+            extractor=row.extractor,
         )
         for row in rows
     ]

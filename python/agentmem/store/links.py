@@ -19,10 +19,12 @@ __all__ = [
     "delete_links",
     "dependants",
     "insert_sources",
+    "insert_spans",
     "insert_tags",
     "rests_on",
     "source_numbers",
     "sources_of",
+    "spans_of",
     "tags_of",
 ]
 
@@ -38,6 +40,31 @@ def insert_sources(connection: apsw.Connection, rows: Iterable[tuple[int, int, i
         "INSERT OR IGNORE INTO sources (tier, row_id, source_tier, source_id) VALUES (?,?,?,?)",
         rows,
     )
+
+
+def insert_spans(
+    connection: apsw.Connection, rows: Iterable[tuple[int, int, int, int, int, int]]
+) -> None:
+    """Insert ``(tier, row_id, source_tier, source_id, span_start, span_end)``.
+
+    The span is the half-open range of characters of the source's text that says it.
+    """
+    connection.executemany("INSERT OR IGNORE INTO sources VALUES (?,?,?,?,?,?)", rows)
+
+
+def spans_of(
+    connection: apsw.Connection, tier: int, ids: Sequence[int]
+) -> dict[tuple[int, int, int], tuple[int, int]]:
+    """Return the span of each link that has one, by ``(row_id, source_tier, source_id)``."""
+    return {
+        (number, source_tier, source): (start, end)
+        for number, source_tier, source, start, end in connection.execute(
+            "SELECT row_id, source_tier, source_id, span_start, span_end FROM json_each(?) AS wanted "
+            "CROSS JOIN sources ON sources.tier = ? AND sources.row_id = wanted.value "
+            "WHERE span_start IS NOT NULL",
+            (json.dumps(list(ids)), tier),
+        )
+    }
 
 
 def _grouped(cursor: Iterable[tuple[int, str]]) -> dict[int, tuple[str, ...]]:

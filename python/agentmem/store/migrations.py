@@ -18,6 +18,8 @@ import apsw
 from agentmem.errors import SchemaVersionError, StoreError
 from agentmem.store.schema_1 import SCHEMA_1
 from agentmem.store.schema_2 import SCHEMA_2
+from agentmem.store.schema_3 import SCHEMA_3
+from agentmem.store.schema_4 import SCHEMA_4
 
 __all__ = ["MIGRATIONS", "Migration", "copy_into", "migrate", "pending", "schema_version"]
 
@@ -41,6 +43,8 @@ class Migration:
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "first schema", SCHEMA_1),
     Migration(2, "captured logs", SCHEMA_2),
+    Migration(3, "upper tiers", SCHEMA_3),
+    Migration(4, "skills", SCHEMA_4),
 )
 
 _RECORD: Final = """

@@ -16,12 +16,14 @@ from agentmem.store.payloads import (
     pack,
     unpack,
 )
+from agentmem.store.skill_forgetting import forget_turns
 
 if TYPE_CHECKING:
     import apsw
 
 __all__ = [
     "TurnRow",
+    "before",
     "count",
     "delete",
     "existing",
@@ -29,6 +31,7 @@ __all__ = [
     "insert_captured",
     "insert_many",
     "load",
+    "of_session",
     "record_bytes",
     "to_turn",
     "trusts",
@@ -111,6 +114,36 @@ def load(connection: apsw.Connection, ids: Sequence[int]) -> list[TurnRow]:
     return found
 
 
+def of_session(
+    connection: apsw.Connection, scope_id: int, session: str, *, after: int, limit: int
+) -> list[TurnRow]:
+    """Return the captured turns of a session in one scope behind a turn, in order."""
+    ids = [
+        row[0]
+        for row in connection.execute(
+            "SELECT id FROM turns WHERE scope_id = ? AND session = ? AND position > ? "
+            "AND origin = 'captured' ORDER BY position LIMIT ?",
+            (scope_id, session, after, limit),
+        )
+    ]
+    return load(connection, ids)
+
+
+def before(
+    connection: apsw.Connection, scope_id: int, session: str, *, until: int, limit: int
+) -> list[TurnRow]:
+    """Return the last captured turns of a session up to and including a turn, in order."""
+    ids = [
+        row[0]
+        for row in connection.execute(
+            "SELECT id FROM turns WHERE scope_id = ? AND session = ? AND position <= ? "
+            "AND origin = 'captured' ORDER BY position DESC LIMIT ?",
+            (scope_id, session, until, limit),
+        )
+    ]
+    return load(connection, ids)
+
+
 def record_bytes(connection: apsw.Connection, number: int) -> bytes | None:
     """Return the host's record that a turn is a part of; None if there is none."""
     row = connection.execute(
@@ -149,6 +182,7 @@ def delete(connection: apsw.Connection, ids: Sequence[int]) -> None:
     A deleted tool call keeps its number, so that the refs of the others stay true; a deleted
     record keeps its digest, so that a replay of the log does not bring it back.
     """
+    forget_turns(connection, ids)
     wanted = json.dumps(list(ids))
     rows: list[Any] = connection.execute(
         "SELECT text_id, record_id, payload_id FROM turns "

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from agentmem.errors import InvalidInputError
 from agentmem.models import Captured, Trust, format_id
-from agentmem.store import facts, scopes, sessions, tool_calls, turns
+from agentmem.protocols import GivenEmbeddings
+from agentmem.store import embeddings, facts, jobs, scopes, sessions, tool_calls, turns
+from agentmem.store.index_rows import IndexRow, turn_index_row
 from agentmem.store.payloads import Packed, encode_text, is_inline, obtain, pack
 from agentmem.store.redactions import add_counts
 from agentmem.tiers.alignment import Alignment
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
     from agentmem.opened import Opened
     from agentmem.store.writer import Transaction
 
-__all__ = ["capture", "capture_messages", "check_session"]
+__all__ = ["Also", "capture", "capture_messages", "check_session"]
+
+Also: TypeAlias = "Callable[[Transaction, int, Sequence[int]], None]"
 
 MAX_SESSION_CHARS: Final = 1_024
 _PACK_AHEAD_BYTES: Final = 64 << 10
@@ -58,23 +62,40 @@ def check_session(session: str) -> str:
     return session
 
 
-def capture(opened: Opened, scope: str, messages: Any, *, session: str, format_: str) -> Captured:
+def capture(
+    opened: Opened,
+    scope: str,
+    messages: Any,
+    *,
+    session: str,
+    format_: str,
+    also: Also | None = None,
+) -> Captured:
     """Write a log; records that the session has already are left alone.
+
+    ``also`` is called in each transaction, after its rows are written, with the session's number
+    and the turns that the piece stands for; it may be called again if a commit failed.
 
     Raises:
         InvalidInputError: The session or the format is none, or the messages can't be read.
         ToolLogError: Nothing in the log can be read.
     """
-    return capture_messages(opened, scope, iter_messages(messages, format=format_), session=session)
+    given = iter_messages(messages, format=format_)
+    return capture_messages(opened, scope, given, session=session, also=also)
 
 
 def capture_messages(
-    opened: Opened, scope: str, messages: Iterable[Message], *, session: str
+    opened: Opened,
+    scope: str,
+    messages: Iterable[Message],
+    *,
+    session: str,
+    also: Also | None = None,
 ) -> Captured:
     """Write messages; ``ids`` of the outcome has one id for each message that was given."""
     check_session(session)
     opened.check()
-    writing = _Writing(opened, scope, session)
+    writing = _Writing(opened, scope, session, also)
     ids: list[int] = []
     redacted: Counter[str] = Counter()
     new = 0
@@ -104,6 +125,7 @@ class _Writing:
     opened: Opened
     scope: str
     session: str
+    also: Also | None = None
     alignment: Alignment = field(default_factory=Alignment)
     batches: dict[int, int] = field(default_factory=dict)
     packed: dict[str | bytes, Packed] = field(default_factory=dict)
@@ -178,6 +200,7 @@ class _Writing:
         ids: list[int] = []
         turn_rows: list[tuple[Any, ...]] = []
         record_rows: list[tuple[int, int, int, int, int, int | None]] = []
+        searched: dict[int, IndexRow] = {}
         redacted: Counter[str] = Counter()
         for record, stored in zip(records, matched, strict=True):
             if stored is not None:
@@ -195,10 +218,15 @@ class _Writing:
                 if not is_inline(text):
                     text, text_id = "", self._payload(connection, text)
                 ids.append(turn)
+                speaker = _plain(part.speaker or part.name)
+                trust = int(_TRUST.get(part.kind, Trust.TOOL))
                 turn_rows.append(
-                    (turn, scope_id, self.session, turn, "captured", part.kind,
-                     _plain(part.speaker or part.name), int(_TRUST.get(part.kind, Trust.TOOL)),
+                    (turn, scope_id, self.session, turn, "captured", part.kind, speaker, trust,
                      made_ms, part.event_ms, text, _plain(record.client_id), number, text_id)
+                )  # fmt: skip
+                searched[turn] = turn_index_row(
+                    turn, part.kind, self.scope, self.session, turn, part.text, made_ms,
+                    part.event_ms, trust, speaker,
                 )  # fmt: skip
                 calls.add(part, turn, number)
         if record_rows:
@@ -215,9 +243,17 @@ class _Writing:
                     batches=calls.next_batch,
                 ),
             )
-            transaction.change("capture", 0, record_rows[0][3])
+            if not isinstance(self.opened.embedder, GivenEmbeddings):
+                words = [row[0] for row in turn_rows if row[5] in embeddings.EMBEDDED_TURNS]
+                embeddings.add_pending(connection, words, is_new=True)
+            jobs.request(
+                connection, scope_id, "extract", self.session, now_ms=made_ms, turns=len(turn_rows)
+            )
+            transaction.change_many("upsert", 0, searched)
         if redacted:
             add_counts(connection, redacted.elements())
+        if self.also is not None and ids:
+            self.also(transaction, session.id, ids)
         return _Written(ids, len(turn_rows), redacted, alignment, batches)
 
 

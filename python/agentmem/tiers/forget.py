@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentmem.errors import InvalidInputError
 from agentmem.models import Forgotten, format_id, parse_id
-from agentmem.store import embeddings, facts, turns
+from agentmem.store import embeddings, facts, personas, scenes, turns
 from agentmem.store.conditions import check_where, matches
 from agentmem.store.index_rows import fact_index_rows
 from agentmem.store.links import delete_links, dependants, source_numbers
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["forget", "select_facts"]
 
 PAGE = 1_000
+TABLES: Mapping[int, Any] = {0: turns, 1: facts, 2: scenes, 3: personas}
 
 
 def select_facts(connection: apsw.Connection, scope: str, where: Mapping[str, Any]) -> list[int]:
@@ -61,14 +62,15 @@ def _closure(
         for source, tier, number in dependants(connection, 0, sorted(asserted)):
             users.setdefault(source, set()).add((tier, number))
         reached.update((0, turn) for turn in asserted if users.get(turn, set()) <= gone)
-        for tier in (0, 1):
+        for tier in (0, 1, 2):
             ids = sorted(number for at, number in gone if at == tier)
             for _, above_tier, above in dependants(connection, tier, ids):
                 rests_on = {
                     (source_tier, source)
                     for _, source_tier, source in source_numbers(connection, above_tier, [above])
                 }
-                if rests_on <= gone:
+                # A persona version quotes what it rests on, so it goes with any of it.
+                if above_tier == 3 or rests_on <= gone:  # noqa: PLR2004
                     reached.add((above_tier, above))
         fresh = reached - gone
     return gone
@@ -78,7 +80,7 @@ def _delete(transaction: Transaction, gone: Iterable[tuple[int, int]]) -> None:
     connection = transaction.connection
     connection.execute("PRAGMA secure_delete = ON")
     gone = set(gone)
-    by_tier: dict[int, list[int]] = {0: [], 1: []}
+    by_tier: dict[int, list[int]] = {tier: [] for tier in TABLES}
     for tier, number in sorted(gone):
         by_tier[tier].append(number)
     surviving = {
@@ -87,13 +89,13 @@ def _delete(transaction: Transaction, gone: Iterable[tuple[int, int]]) -> None:
         for _, above_tier, above in dependants(connection, tier, ids)
         if above_tier == 1 and (1, above) not in gone
     }
-    for tier in (1, 0):
+    for tier in sorted(TABLES, reverse=True):
         ids = by_tier[tier]
         if not ids:
             continue
         embeddings.delete(connection, [embeddings.key_of(tier, number) for number in ids])
         delete_links(connection, tier, ids)
-        (facts if tier == 1 else turns).delete(connection, ids)
+        TABLES[tier].delete(connection, ids)
         transaction.change_many("remove", tier, dict.fromkeys(ids))
     if surviving:
         # They rest on what is left; the index shows their sources.

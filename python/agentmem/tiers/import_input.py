@@ -196,6 +196,9 @@ def _name(value: object, field: str) -> None:
         )
 
 
+UNEXTRACTED: Final = dict.fromkeys(("event_ms", "confidence", "extractor"))
+
+
 def _fields(value: object, names: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(value, dict) or set(value) != set(names):
         raise InvalidInputError(f"the fields {', '.join(names)} are needed, no more and no fewer")
@@ -228,7 +231,11 @@ def _turn(number: int, value: object, scope: str) -> TurnLine:
 
 
 def _fact(number: int, value: Mapping[str, Any], scope: str, ndim: int | None) -> FactLine:
-    fields = dict(_fields(value["fact"], FactRow._fields))
+    given = value["fact"]
+    # Files from before facts were extracted say nothing of it.
+    fields = dict(
+        _fields({**UNEXTRACTED, **given} if isinstance(given, dict) else given, FactRow._fields)
+    )
     _whole(fields["id"], "id", 1, TOP_ID)
     _check_scope(fields["scope"], scope)
     _name(fields["kind"], "kind")
@@ -240,9 +247,15 @@ def _fact(number: int, value: Mapping[str, Any], scope: str, ndim: int | None) -
     _whole(fields["priority"], "priority", 0, TOP_PRIORITY)
     _whole(fields["trust"], "trust", 1, TOP_TRUST)
     _time(fields["created_ms"], "created_ms")
-    for name in ("valid_from_ms", "valid_to_ms", "superseded_ms"):
+    for name in ("valid_from_ms", "valid_to_ms", "superseded_ms", "event_ms"):
         if fields[name] is not None:
             _time(fields[name], name)
+    if fields["extractor"] is not None:
+        _name(fields["extractor"], "extractor")
+    sure = fields["confidence"]
+    if sure is not None and (isinstance(sure, bool) or not isinstance(sure, int | float)
+                             or not 0 <= sure <= 1):  # fmt: skip
+        raise InvalidInputError(f"confidence: 0 to 1 is needed, {_shown(sure)} was given")
     if fields["superseded_by"] is not None:
         _whole(fields["superseded_by"], "superseded_by", 1, TOP_ID)
         if fields["superseded_ms"] is None:

@@ -9,7 +9,7 @@ from agentmem._native import fold_text
 from agentmem.models import Imported, Trust
 from agentmem.protocols import GivenEmbeddings
 from agentmem.store import embeddings, facts, turns
-from agentmem.store.index_rows import fact_index_rows
+from agentmem.store.index_rows import fact_index_rows, turn_index_rows
 from agentmem.store.links import insert_sources, insert_tags, source_numbers, tags_of
 from agentmem.store.redactions import add_counts
 from agentmem.store.scopes import join_scope, obtain
@@ -188,6 +188,7 @@ class _Import:
             connection = transaction.connection
             ids: dict[Key, int] = {}
             kinds: list[str] = []
+            fresh: list[int] = []
             for one in lines:
                 if (0, one.row.id) in self.here:
                     continue
@@ -200,9 +201,12 @@ class _Import:
                      min(row.trust, Trust.IMPORTED), row.created_ms, row.event_ms, row.text),
                 )  # fmt: skip
                 ids[0, row.id] = number
+                fresh.append(number)
                 kinds += one.redacted
             self._note(transaction, ids)
             add_counts(connection, kinds)
+            rows = turn_index_rows(connection, fresh)
+            transaction.change_many("upsert", 0, dict(zip(fresh, rows, strict=True)))
             return _Batch(len(ids), ids)
 
         return self._take(self.database.write(operation), len(lines))
@@ -319,6 +323,10 @@ class _Import:
                 "UPDATE facts SET superseded_ms = ? WHERE id = ?", (row.superseded_ms, number)
             )
         connection.execute("UPDATE facts SET key = ? WHERE id = ?", (row.key, number))
+        if row.extractor is not None:
+            facts.note_extracted(
+                connection, [(row.event_ms, row.confidence or 0.0, row.extractor, number)]
+            )
         insert_tags(connection, [(1, number, tag) for tag in one.tags])
         first, width = embeddings.key_of(1, number) * 8, self.opened.embedder.ndim * 4
         embeddings.insert_many(
@@ -339,6 +347,8 @@ class _Import:
              row.valid_from_ms, row.text),
         )  # fmt: skip
         insert_sources(connection, [(1, number, 0, turn)])
+        (index_row,) = turn_index_rows(connection, [turn])
+        transaction.change("upsert", 0, turn, index_row)
 
     def _link(self, lines: Sequence[FactLine]) -> None:
         """Tie facts to their sources and successors, once all of them are here."""

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentmem.errors import IndexCorruptError, InvalidInputError
-from agentmem.models import Fact, Stats, Turn, Verification, format_id, parse_id
-from agentmem.store import embeddings, facts, redactions, turns
+from agentmem.models import (
+    Fact,
+    Persona,
+    Scene,
+    Stats,
+    Turn,
+    Verification,
+    format_id,
+    parse_id,
+)
+from agentmem.store import embeddings, facts, jobs, personas, redactions, scenes, turns
 from agentmem.store.conditions import check_where, matches
+from agentmem.store.index_rows import all_keys
 from agentmem.store.scopes import contains
 from agentmem.tiers.trace import require
 
 if TYPE_CHECKING:
+    import apsw
+
     from agentmem.opened import Opened
     from agentmem.store.database import Database
 
-__all__ = ["get", "history", "list_facts", "stats", "verify"]
+Row = Turn | Fact | Scene | Persona
+
+__all__ = ["Row", "get", "history", "list_facts", "stats", "to_value", "verify"]
 
 MAX_LIMIT = 100_000
 PAGE = 1_000
@@ -24,24 +38,37 @@ NUMBER_BITS = (1 << 56) - 1
 SHOWN = 5
 
 
-def get(database: Database, scope: str, row_id: str) -> Fact | Turn:
+def to_value(connection: apsw.Connection, tier: int, row: Any) -> Row:
+    """Return the public value of a row of any tier."""
+    if tier == 0:
+        return turns.to_turn(row)
+    if tier == 1:
+        return facts.to_fact(connection, [row])[0]
+    if tier == 2:  # noqa: PLR2004
+        return scenes.to_scene(connection, [row])[0]
+    return personas.to_persona(row)
+
+
+def get(database: Database, scope: str, row_id: str) -> Row:
     """Return one row of any tier that this scope may see."""
     tier, number = parse_id(row_id)
     with database.read() as connection:
-        row = require(connection, scope, tier, number)
-        return turns.to_turn(row) if tier == 0 else facts.to_fact(connection, [row])[0]
+        return to_value(connection, tier, require(connection, scope, tier, number))
 
 
-def history(database: Database, scope: str, row_id: str) -> list[Fact]:
-    """Return every version of a fact, oldest first."""
+def history(database: Database, scope: str, row_id: str) -> list[Row]:
+    """Return every version of a row, oldest first: a scene's are those that were merged into it."""
     tier, number = parse_id(row_id)
-    if tier != 1:
-        raise InvalidInputError(f"id: only facts have versions, {row_id!r} was given")
     with database.read() as connection:
-        require(connection, scope, tier, number)
-        chain = facts.version_chain(connection, number)
-        rows = facts.load(connection, chain)
-        return facts.to_fact(connection, [row for row in rows if contains(scope, row.scope)])
+        row = require(connection, scope, tier, number)
+        rows: Sequence[Any] = [row]
+        if tier == 1:
+            rows = facts.load(connection, facts.version_chain(connection, number))
+        elif tier == 2:  # noqa: PLR2004
+            rows = scenes.load(connection, scenes.version_chain(connection, number))
+        elif tier == 3:  # noqa: PLR2004
+            rows = personas.versions(connection, row.scope)
+        return [to_value(connection, tier, one) for one in rows if contains(scope, one.scope)]
 
 
 def list_facts(
@@ -85,6 +112,8 @@ def stats(opened: Opened) -> Stats:
         schema = next(connection.execute("PRAGMA user_version"))[0]
         pending = embeddings.pending_count(connection)
         redacted = redactions.counts(connection)
+        scene_count, persona_count = scenes.count(connection), personas.count(connection)
+        waiting = tuple(jobs.to_job(row) for row in jobs.load(connection, ""))
         row = connection.execute(
             "SELECT seq FROM sqlite_sequence WHERE name = 'changes'"
         ).fetchone()
@@ -111,6 +140,9 @@ def stats(opened: Opened) -> Stats:
         index_bytes=native["bytes"],
         guard_trips=opened.database.guard_trips,
         redacted=redacted,
+        scenes=scene_count,
+        personas=persona_count,
+        jobs=waiting,
         last_fold_error=None if index.last_fold_error is None else repr(index.last_fold_error),
     )
 
@@ -120,9 +152,7 @@ def verify(opened: Opened) -> Verification:
     problems = list(opened.database.integrity())
     opened.index.catch_up()
     with opened.database.read() as connection:
-        stored = {
-            embeddings.key_of(1, row[0]) for row in connection.execute("SELECT id FROM facts")
-        }
+        stored = set(all_keys(connection))
         vectors = next(connection.execute("SELECT count(*) FROM embeddings"))[0]
         (lost,) = next(
             connection.execute(
@@ -130,12 +160,16 @@ def verify(opened: Opened) -> Verification:
                 "WHERE tier = 1 AND row_id = facts.id)"
             )
         )
-        (ghosts,) = next(
-            connection.execute(
-                "SELECT count(*) FROM embeddings WHERE (id >> 59) = 1 "
-                "AND ((id >> 3) & ((1 << 56) - 1)) NOT IN (SELECT id FROM facts)"
+        ghosts = 0
+        for tier, table in enumerate(("turns", "facts", "scenes", "personas")):
+            (lost_rows,) = next(
+                connection.execute(
+                    "SELECT count(*) FROM embeddings WHERE (id >> 59) = ? "
+                    f"AND ((id >> 3) & ((1 << 56) - 1)) NOT IN (SELECT id FROM {table})",
+                    (tier,),
+                )
             )
-        )
+            ghosts += lost_rows
     if lost:
         problems.append(f"{lost} facts rest on no source")
     if ghosts:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentmem.errors import NotFoundError
-from agentmem.models import Trace, TraceStep, format_id
-from agentmem.store import facts, turns
-from agentmem.store.links import source_numbers
+from agentmem.models import TIERS, Trace, TraceStep, format_id
+from agentmem.store import facts, personas, scenes, turns
+from agentmem.store.index_rows import scene_text
+from agentmem.store.links import source_numbers, spans_of
 from agentmem.store.scopes import contains
 
 if TYPE_CHECKING:
@@ -17,17 +18,21 @@ if TYPE_CHECKING:
 __all__ = ["require", "trace"]
 
 
+LOADERS: Mapping[int, Callable[[apsw.Connection, Sequence[int]], Sequence[Any]]] = {
+    0: turns.load,
+    1: facts.load,
+    2: scenes.load,
+    3: personas.load,
+}
+
+
 def require(connection: apsw.Connection, scope: str, tier: int, number: int) -> Any:
     """Return the row of an id that this scope may see.
 
     Raises:
         NotFoundError: It does not exist, or lies outside; the two can't be told apart.
     """
-    rows: Sequence[Any] = ()
-    if tier == 0:
-        rows = turns.load(connection, [number])
-    elif tier == 1:
-        rows = facts.load(connection, [number])
+    rows = LOADERS[tier](connection, [number])
     if not rows or not contains(scope, rows[0].scope):
         raise NotFoundError(f"there is no {format_id(tier, number)} in scope {scope!r}")
     return rows[0]
@@ -51,17 +56,22 @@ def trace(connection: apsw.Connection, scope: str, tier: int, number: int) -> Tr
             links: dict[int, list[tuple[int, int]]] = {}
             for upper, lower_tier, lower in source_numbers(connection, at_tier, ids):
                 links.setdefault(upper, []).append((lower_tier, lower))
-            loaded = turns.load(connection, ids) if at_tier == 0 else facts.load(connection, ids)
-            for row in loaded:
+            spans = spans_of(connection, at_tier, ids)
+            for row in LOADERS[at_tier](connection, ids):
                 if isinstance(row, turns.TurnRow):
                     evidence[row.id] = row
                 sources = links.get(row.id, [])
                 path.append(
                     TraceStep(
                         format_id(at_tier, row.id),
-                        f"L{at_tier}",  # type: ignore[arg-type]  # a tier of the table
-                        row.text,
+                        TIERS[at_tier],
+                        scene_text(row) if isinstance(row, scenes.SceneRow) else row.text,
                         tuple(format_id(*source) for source in sources),
+                        {
+                            format_id(*source): spans[row.id, *source]
+                            for source in sources
+                            if (row.id, *source) in spans
+                        },
                     )
                 )
                 for source in sources:
