@@ -10,14 +10,25 @@ from agentmem.models.skills import ArchiveCall, ArchiveMessage, ArchiveView, Ski
 __all__ = ["archive", "rollback", "skill_of"]
 
 
-def archive(request, calls, *, answer="Done.", id="archive:1", session=None, succeeded=True, intent=None,
-            after=None):
+def archive(
+    request,
+    calls,
+    *,
+    answer="Done.",
+    id="archive:1",
+    session=None,
+    succeeded=True,
+    intent=None,
+    after=None,
+):
     """An archive of one request, calls ``(tool, arguments, result[, outcome])`` and an answer."""
     messages = []
 
     def add(role, text, trust, **more):
         messages.append(
-            ArchiveMessage(role=role, text=text, source=f"L0:{len(messages) + 1}", trust=trust, **more)
+            ArchiveMessage(
+                role=role, text=text, source=f"L0:{len(messages) + 1}", trust=trust, **more
+            )
         )
         return messages[-1].source
 
@@ -30,30 +41,78 @@ def archive(request, calls, *, answer="Done.", id="archive:1", session=None, suc
         at = len(messages)
         source = add("tool_call", json.dumps(arguments), Trust.ASSISTANT, name=tool)
         got = None if result is None else add("tool_result", result, Trust.TOOL, name=tool)
-        rows.append(ArchiveCall(name=tool, arguments=arguments, result=result, outcome=outcome, place=at,
-                                source=source, result_source=got, batch=place))
+        rows.append(
+            ArchiveCall(
+                name=tool,
+                arguments=arguments,
+                result=result,
+                outcome=outcome,
+                place=at,
+                source=source,
+                result_source=got,
+                batch=place,
+            )
+        )
     if answer:
         add("assistant", answer, Trust.ASSISTANT)
     if after:
         add("user", after, Trust.USER)
-    return ArchiveView(id=id, session=session or id, owner="ann", scope="", reason="forced",
-                       messages=tuple(messages), calls=tuple(rows), succeeded=succeeded, intent=intent)
+    return ArchiveView(
+        id=id,
+        session=session or id,
+        owner="ann",
+        scope="",
+        reason="forced",
+        messages=tuple(messages),
+        calls=tuple(rows),
+        succeeded=succeeded,
+        intent=intent,
+    )
 
 
-def rollback(service, namespace, revision, host, *, id="archive:1", wrong=False, extra=False, swap=False,
-             request="Undo the deployment of {service} please.", **more):
+def rollback(
+    service,
+    namespace,
+    revision,
+    host,
+    *,
+    id="archive:1",
+    wrong=False,
+    extra=False,
+    swap=False,
+    request="Undo the deployment of {service} please.",
+    **more,
+):
     """A run of one procedure, with variations."""
     calls = [
         ("kubectl", {"command": f"get deploy {service} -n {namespace} -o wide"}, "1/3 ready"),
-        ("kubectl", {"command": f"rollout history deploy/{service} -n {namespace}"}, f"{revision} stable"),
-        ("kubectl", {"command": f"rollout undo deploy/{service} -n {namespace} --to-revision={revision}"},
-         "rolled back"),
-        ("kubectl", {"command": f"rollout status deploy/{service} -n {namespace}"}, "successfully rolled out"),
+        (
+            "kubectl",
+            {"command": f"rollout history deploy/{service} -n {namespace}"},
+            f"{revision} stable",
+        ),
+        (
+            "kubectl",
+            {"command": f"rollout undo deploy/{service} -n {namespace} --to-revision={revision}"},
+            "rolled back",
+        ),
+        (
+            "kubectl",
+            {"command": f"rollout status deploy/{service} -n {namespace}"},
+            "successfully rolled out",
+        ),
         ("http", {"method": "GET", "url": f"https://{host}/healthz"}, '{"status": 200}'),
     ]
     if wrong:
-        calls.insert(2, ("kubectl", {"command": f"rollout undo deploy/{service} --to-revision={revision}"},
-                         "Error from server (NotFound): no such deployment", "error"))
+        calls.insert(
+            2,
+            (
+                "kubectl",
+                {"command": f"rollout undo deploy/{service} --to-revision={revision}"},
+                "Error from server (NotFound): no such deployment",
+                "error",
+            ),
+        )
     if extra:
         calls.insert(1, ("kubectl", {"command": f"top pods -n {namespace}"}, "pod-a 12m"))
     if swap:
@@ -64,6 +123,15 @@ def rollback(service, namespace, revision, host, *, id="archive:1", wrong=False,
 def skill_of(decision, *, version=1, name=None, **more):
     """What a reviewer is shown of the skill that a decision makes."""
     draft = decision.draft
-    return SkillView(id="skill:1", name=name or draft.name, version=version, state="approved", owner="ann",
-                     description=draft.description, body=draft.body,
-                     metadata=json.loads(json.dumps(draft.metadata)), evidence=decision.evidence, **more)
+    return SkillView(
+        id="skill:1",
+        name=name or draft.name,
+        version=version,
+        state="approved",
+        owner="ann",
+        description=draft.description,
+        body=draft.body,
+        metadata=json.loads(json.dumps(draft.metadata)),
+        evidence=decision.evidence,
+        **more,
+    )

@@ -29,7 +29,11 @@ def problems(folder):
         return ["the frontmatter is no mapping"]
     found += [f"unexpected field {key}" for key in head if key not in FIELDS]
     name = head.get("name")
-    if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) or len(name) > 64:
+    if (
+        not isinstance(name, str)
+        or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)
+        or len(name) > 64
+    ):
         found.append(f"name {name!r}")
     if name != folder.name:
         found.append(f"name {name!r} is not the folder's")
@@ -46,7 +50,8 @@ def problems(folder):
         found.append("metadata is no mapping")
     else:
         found += [
-            f"metadata {key!r}" for key, value in metadata.items()
+            f"metadata {key!r}"
+            for key, value in metadata.items()
             if not isinstance(key, str) or not isinstance(value, str)
         ]
     for base, folders, files in os.walk(folder):

@@ -104,8 +104,15 @@ def test_arguments_are_flattened_and_bounded():
 
 
 def result(name, arguments, text, outcome="ok"):
-    return ArchiveCall(name=name, arguments=arguments, result=text, outcome=outcome, place=0, source="L0:1",
-                       result_source="L0:2")
+    return ArchiveCall(
+        name=name,
+        arguments=arguments,
+        result=text,
+        outcome=outcome,
+        place=0,
+        source="L0:1",
+        result_source="L0:2",
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,14 +145,29 @@ WORK = [("deploy", {"app": "a"}, "ok"), ("bash", {"command": "make test"}, "12 p
     [
         (archive("Go", WORK, succeeded=None), True),
         (archive("Go", WORK, succeeded=False), False),
-        (archive("Go", [*WORK[:1], ("bash", {"command": "make test"}, "2 failed")], succeeded=None), False),
+        (
+            archive(
+                "Go", [*WORK[:1], ("bash", {"command": "make test"}, "2 failed")], succeeded=None
+            ),
+            False,
+        ),
         (archive("Go", WORK, succeeded=None, answer="I could not get it to work."), False),
         (archive("Go", WORK, succeeded=None, answer="Tôi không thể làm được."), False),
         (archive("Go", WORK, succeeded=None, after="No, that's wrong."), False),
         (archive("Go", WORK, succeeded=None, after="不对，重来"), False),
         (archive("Go", WORK, succeeded=None, after="Thanks, great!"), True),
-        (archive("Go", [*WORK, ("helm_upgrade", {"a": "b"}, "Error: timed out", "error")], succeeded=None), False),
-        (archive("Go", [("deploy", {"a": "b"}, None, "pending")], succeeded=None, answer=""), False),
+        (
+            archive(
+                "Go",
+                [*WORK, ("helm_upgrade", {"a": "b"}, "Error: timed out", "error")],
+                succeeded=None,
+            ),
+            False,
+        ),
+        (
+            archive("Go", [("deploy", {"a": "b"}, None, "pending")], succeeded=None, answer=""),
+            False,
+        ),
         (archive("Go", [*WORK, ("transfer_to_human_agents", {}, "ok")]), False),
     ],
 )

@@ -16,17 +16,27 @@ GOLDEN = ROOT / "tests" / "golden" / "skills"
 def test_the_table_has_every_reason_and_no_other():
     text = (ROOT / "docs" / "skills.md").read_text(encoding="utf-8")
     table = text.partition("## Fact or skill?")[2].partition("\n## ")[0]
-    assert set(re.findall(r"^\| `([a-z-]+)` \|", table, re.M)) == set(REASONS)
+    assert set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)) == set(REASONS)
 
 
 def bodies():
     review = RuleReviewer().review
     first = review(rollback("checkout", "shop-prod", "41", "pay.acme.test"), (), ())
-    second = review(rollback("mailer", "comms", "17", "mail.acme.test", id="archive:2", extra=True), (),
-                    first.fingerprints)
-    third = review(rollback("thumbs", "media", "9", "img.acme.test", id="archive:3", wrong=True, swap=True),
-                   [skill_of(second)], ())
-    asked = review(rollback("checkout", "shop-prod", "41", "pay.acme.test", intent="Undo a bad deployment"), (), ())
+    second = review(
+        rollback("mailer", "comms", "17", "mail.acme.test", id="archive:2", extra=True),
+        (),
+        first.fingerprints,
+    )
+    third = review(
+        rollback("thumbs", "media", "9", "img.acme.test", id="archive:3", wrong=True, swap=True),
+        [skill_of(second)],
+        (),
+    )
+    asked = review(
+        rollback("checkout", "shop-prod", "41", "pay.acme.test", intent="Undo a bad deployment"),
+        (),
+        (),
+    )
     return {"repeated": second, "better": third, "intent": asked}
 
 

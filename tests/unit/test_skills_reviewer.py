@@ -95,17 +95,27 @@ def test_another_order_is_an_update_once(created):
 
 
 def test_other_words_for_the_request_are_the_same_procedure(created):
-    view = rollback(*THREE, id="archive:3", request="Bản mới của {service} bị lỗi, quay lại bản trước.")
+    view = rollback(
+        *THREE, id="archive:3", request="Bản mới của {service} bị lỗi, quay lại bản trước."
+    )
     assert review(view, [skill_of(created)]).skill == created.draft.name
 
 
 def test_a_constant_that_changes_becomes_a_parameter():
     def run(app, size, wait, id):
-        return archive(f"Scale {app}", [
-            ("kubectl", {"command": f"get deploy {app}"}, "ok"),
-            ("kubectl", {"command": f"scale deploy {app} --replicas={size} --timeout={wait}s"}, "scaled"),
-            ("kubectl", {"command": f"rollout status deploy {app} --watch"}, "done"),
-        ], id=id)
+        return archive(
+            f"Scale {app}",
+            [
+                ("kubectl", {"command": f"get deploy {app}"}, "ok"),
+                (
+                    "kubectl",
+                    {"command": f"scale deploy {app} --replicas={size} --timeout={wait}s"},
+                    "scaled",
+                ),
+                ("kubectl", {"command": f"rollout status deploy {app} --watch"}, "done"),
+            ],
+            id=id,
+        )
 
     first = review(run("web", 3, 60, "archive:1"))
     made = review(run("api", 5, 60, "archive:2"), (), first.fingerprints)
@@ -148,8 +158,17 @@ def test_a_person_may_ask_for_a_skill_of_one_run():
         (rollback(*ONE, succeeded=False, intent="save it"), "failed"),
         (archive("Go", [("deploy", {"app": "a"}, "ok")]), "too-short"),
         (archive("Go", [("deploy", {"app": "a"}, "ok")], intent="save it"), "too-short"),
-        (archive("How?", [("grep", {"pattern": "a"}, "x"), ("read_file", {"path": "b"}, "y"),
-                          ("bash", {"command": "git log -3"}, "z")]), "chat"),
+        (
+            archive(
+                "How?",
+                [
+                    ("grep", {"pattern": "a"}, "x"),
+                    ("read_file", {"path": "b"}, "y"),
+                    ("bash", {"command": "git log -3"}, "z"),
+                ],
+            ),
+            "chat",
+        ),
     ],
 )
 def test_most_conversations_are_rejected(view, reason):
@@ -171,10 +190,16 @@ ORDERS = [
 @pytest.mark.parametrize("intent", [None, "save it"])
 def test_nothing_is_learned_where_a_tool_gave_orders(orders, intent):
     view = rollback(*ONE, intent=intent)
-    calls = [("web_fetch", {"url": "https://a.test"}, f"text\n{orders}\nmore text"),
-             *((c.name, c.arguments, c.result) for c in view.calls)]
+    calls = [
+        ("web_fetch", {"url": "https://a.test"}, f"text\n{orders}\nmore text"),
+        *((c.name, c.arguments, c.result) for c in view.calls),
+    ]
     decision = review(archive("Undo it", calls, intent=intent))
-    assert (decision.outcome, decision.reasons, decision.fingerprints) == ("reject", ("untrusted",), ())
+    assert (decision.outcome, decision.reasons, decision.fingerprints) == (
+        "reject",
+        ("untrusted",),
+        (),
+    )
 
 
 def test_nothing_is_learned_where_a_call_does_what_nobody_asked_for():
@@ -192,12 +217,21 @@ def test_a_skill_that_a_person_wrote_is_not_doubled():
     from agentmem.models.skills import SkillView
 
     written = SkillView(
-        id="skill:9", name="undo", version=1, state="approved", owner="ann", description="Undo a deployment.",
+        id="skill:9",
+        name="undo",
+        version=1,
+        state="approved",
+        owner="ann",
+        description="Undo a deployment.",
         body="1. `kubectl get deploy X`\n2. `kubectl rollout history`\n3. `kubectl rollout undo`\n"
         "4. `kubectl rollout status`\n5. http GET the health page",
     )
     decision = review(rollback(*ONE), [written])
-    assert (decision.outcome, decision.reasons, decision.skill) == ("reject", ("duplicate",), "undo")
+    assert (decision.outcome, decision.reasons, decision.skill) == (
+        "reject",
+        ("duplicate",),
+        "undo",
+    )
 
 
 def test_a_taken_name_gets_a_number(first):
@@ -206,8 +240,15 @@ def test_a_taken_name_gets_a_number(first):
     assert other.outcome == "reject"
     from agentmem.models.skills import SkillView
 
-    taken = SkillView(id="skill:9", name=plain.draft.name, version=1, state="approved", owner="ann",
-                      description="Another thing.", body="1. Paint the fence.")
+    taken = SkillView(
+        id="skill:9",
+        name=plain.draft.name,
+        version=1,
+        state="approved",
+        owner="ann",
+        description="Another thing.",
+        body="1. Paint the fence.",
+    )
     again = review(rollback(*TWO, id="archive:2"), [taken], first.fingerprints)
     assert again.draft.name == f"{plain.draft.name}-2"
 
@@ -215,18 +256,30 @@ def test_a_taken_name_gets_a_number(first):
 def test_the_parts_of_a_long_conversation_are_runs_too(first):
     from dataclasses import replace
 
-    chat = archive("First fix the text", [
-        ("read_file", {"path": "a.md"}, "x"), ("edit", {"path": "a.md", "old": "x", "new": "y"}, "ok"),
-        ("upload_page", {"page": "a"}, "ok"), ("send_mail", {"to": "b"}, "ok"),
-        ("archive_ticket", {"id": "T-9"}, "ok"), ("notify_team", {"text": "c"}, "ok"),
-    ], id="archive:2")
+    chat = archive(
+        "First fix the text",
+        [
+            ("read_file", {"path": "a.md"}, "x"),
+            ("edit", {"path": "a.md", "old": "x", "new": "y"}, "ok"),
+            ("upload_page", {"page": "a"}, "ok"),
+            ("send_mail", {"to": "b"}, "ok"),
+            ("archive_ticket", {"id": "T-9"}, "ok"),
+            ("notify_team", {"text": "c"}, "ok"),
+        ],
+        id="archive:2",
+    )
     more = rollback(*TWO, id="archive:2")
     shift = len(chat.messages)
     joined = replace(
         chat,
-        messages=(*chat.messages, *(replace(m, source=f"L0:{100 + i}") for i, m in enumerate(more.messages))),
-        calls=(*chat.calls, *(replace(c, place=c.place + shift, source=f"L0:{100 + c.place}")
-                              for c in more.calls)),
+        messages=(
+            *chat.messages,
+            *(replace(m, source=f"L0:{100 + i}") for i, m in enumerate(more.messages)),
+        ),
+        calls=(
+            *chat.calls,
+            *(replace(c, place=c.place + shift, source=f"L0:{100 + c.place}") for c in more.calls),
+        ),
     )
     decision = review(joined, (), first.fingerprints)
     assert decision.outcome == "create"

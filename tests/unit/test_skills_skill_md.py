@@ -15,13 +15,31 @@ HEAD = "---\nname: a-skill\ndescription: Does a thing. Use for things.\n---\n"
 
 
 def version_of(draft):
-    return SkillVersion(id="skill:1", name=draft.name, version=1, state="approved", owner="ann", author="ann",
-                        scope="", hash="0", description=draft.description, body=draft.body,
-                        resources=draft.resources, metadata=draft.metadata)
+    return SkillVersion(
+        id="skill:1",
+        name=draft.name,
+        version=1,
+        state="approved",
+        owner="ann",
+        author="ann",
+        scope="",
+        hash="0",
+        description=draft.description,
+        body=draft.body,
+        resources=draft.resources,
+        metadata=draft.metadata,
+    )
 
 
 def draft(**more):
-    return Draft(**{"name": "a-skill", "description": "Does: a thing. Use for 'things'.", "body": "# Hi\n", **more})
+    return Draft(
+        **{
+            "name": "a-skill",
+            "description": "Does: a thing. Use for 'things'.",
+            "body": "# Hi\n",
+            **more,
+        }
+    )
 
 
 DRAFTS = [
@@ -29,11 +47,35 @@ DRAFTS = [
     draft(body=""),
     draft(body="---\nnot: a head\n---\n\r\nmixed\rends"),
     draft(description="yes"),
-    draft(description="1.0 # no comment: 'quotes' \"and\" more\nsecond line \u2028 Tiếng Việt 部署 🚀"),
-    draft(resources={"scripts/run.sh": b"#!/bin/sh\n", "assets/x/y.bin": bytes(range(256)), "references/a.md": b""}),
-    draft(metadata={"team": "data", "version": "2", "agentmem.x": "plain", "procedure": {"steps": [1, None, "é"]}}),
-    draft(metadata={"frontmatter": {"license": "MIT", "compatibility": "needs git", "allowed-tools": "Bash(git:*) Read"},
-                    "n": 3, "on": True}),
+    draft(
+        description="1.0 # no comment: 'quotes' \"and\" more\nsecond line \u2028 Tiếng Việt 部署 🚀"
+    ),
+    draft(
+        resources={
+            "scripts/run.sh": b"#!/bin/sh\n",
+            "assets/x/y.bin": bytes(range(256)),
+            "references/a.md": b"",
+        }
+    ),
+    draft(
+        metadata={
+            "team": "data",
+            "version": "2",
+            "agentmem.x": "plain",
+            "procedure": {"steps": [1, None, "é"]},
+        }
+    ),
+    draft(
+        metadata={
+            "frontmatter": {
+                "license": "MIT",
+                "compatibility": "needs git",
+                "allowed-tools": "Bash(git:*) Read",
+            },
+            "n": 3,
+            "on": True,
+        }
+    ),
 ]
 
 
@@ -102,9 +144,27 @@ def test_what_is_no_skill_is_refused(text):
 
 
 BAD_PATHS = [
-    "run.sh", "../x", "scripts/../x", "scripts//x", "/scripts/x", "scripts/", "scripts/.", "scripts\\x", "scripts/a\0",
-    "scripts/a:b", "scripts/con", "scripts/LPT1.txt", "scripts/ a", "scripts/a.", "scripts/-rf", "bin/x",
-    "scripts/a\u202eb", "scripts/" + "a" * 300, "scripts/e\u0301", "C:/x", "",
+    "run.sh",
+    "../x",
+    "scripts/../x",
+    "scripts//x",
+    "/scripts/x",
+    "scripts/",
+    "scripts/.",
+    "scripts\\x",
+    "scripts/a\0",
+    "scripts/a:b",
+    "scripts/con",
+    "scripts/LPT1.txt",
+    "scripts/ a",
+    "scripts/a.",
+    "scripts/-rf",
+    "bin/x",
+    "scripts/a\u202eb",
+    "scripts/" + "a" * 300,
+    "scripts/e\u0301",
+    "C:/x",
+    "",
 ]
 
 
@@ -198,11 +258,22 @@ def zipped(path, entries, compression=zipfile.ZIP_DEFLATED):
 
 
 def test_a_zip_is_read_without_unpacking(tmp_path):
-    path = zipped(tmp_path / "s.zip", [("a-skill/", ""), ("a-skill/SKILL.md", HEAD + "b"),
-                                       ("a-skill/scripts/x.py", "print()", 0o100755), ("__MACOSX/x", "junk")])
+    path = zipped(
+        tmp_path / "s.zip",
+        [
+            ("a-skill/", ""),
+            ("a-skill/SKILL.md", HEAD + "b"),
+            ("a-skill/scripts/x.py", "print()", 0o100755),
+            ("__MACOSX/x", "junk"),
+        ],
+    )
     assert read_skills(path) == [
-        Draft(name="a-skill", description="Does a thing. Use for things.", body="b",
-              resources={"scripts/x.py": b"print()"})
+        Draft(
+            name="a-skill",
+            description="Does a thing. Use for things.",
+            body="b",
+            resources={"scripts/x.py": b"print()"},
+        )
     ]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["s.zip"]
 
