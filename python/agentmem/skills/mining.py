@@ -19,7 +19,7 @@ from agentmem.skills.assemble import (
     pitfalls_of,
     shared_words,
 )
-from agentmem.skills.calls import ALIKE, Call, is_effect, is_noise, similarity
+from agentmem.skills.calls import ALIKE, Call, is_effect, is_generic, is_noise, similarity
 from agentmem.skills.procedure import Pairing, Pitfall, Procedure, pair, weight
 
 __all__ = [
@@ -172,7 +172,7 @@ def _split_score(split: Sequence[Sequence[Call]], start: int, total: int) -> flo
     steps = [first[i] for i in sorted(shared)]
     if len(steps) < MIN_STEPS + 1 or not is_work(steps):
         return 0.0
-    specific = sum(1 for c in steps if weight([c]) == 1.0 or _alike_words(c, split))
+    specific = sum(1 for c in steps if not is_generic(c) or _alike_words(c, split))
     if specific < MIN_STEPS:
         return 0.0
     covered = len(steps) * len(split) / total

@@ -181,7 +181,7 @@ def _weak(
         while end + 1 < len(kept) and not open_after(end):
             end += 1
         if open_before(k) and open_after(end):
-            block = kept[k : end + 1]
+            block = [t for t in kept[k : end + 1] if not t.isspace()] or [" "]
             if all(_weight(t) < _WEAK_WEIGHT for t in block) or (
                 len(block) == 1 and len(block[0]) < _SHORT + 1 and block[0].isalpha()
             ):
