@@ -243,7 +243,8 @@ def judge_skills(path: Path, data: Path | None, *, verbose: bool) -> dict[str, A
             )
         elif verbose:
             print(
-                f"     ok {line['id']:32} {decision.outcome} {decision.reasons} {skill or ''} {decision.notes[:80]}"
+                f"     ok {line['id']:32} {decision.outcome} {decision.reasons} {skill or ''} "
+                f"{decision.notes[:80]}"
             )
     for skills in world.skills.values():
         for view in skills:

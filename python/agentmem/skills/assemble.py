@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from agentmem.skills.calls import Call, is_check, is_effect, is_noise, similarity, verbs, word_set
+from agentmem.skills.calls import Call, is_check, is_effect, is_noise, similarity, word_set
 from agentmem.skills.parameters import Pool, Values, spell
 from agentmem.skills.procedure import Parameter, Pitfall, Step
 from agentmem.skills.template import Slot, Template, align, constants, render, slots_of
@@ -207,7 +207,7 @@ def pitfalls_of(
         better = max(same, key=lambda c: (similarity(call, c), -c.place))
         step = step_of[better.place]
         args = {
-            key: _masked(spell(text, known), words, set(verbs(text)) - said)
+            key: _masked(spell(text, known), words, set(_leading(text)) - said)
             for key, text in call.leaves.items()
         }
         fall = Pitfall(call.tool, args, step)
@@ -216,6 +216,16 @@ def pitfalls_of(
         }:
             found.append(fall)
     return found
+
+
+def _leading(text: str) -> list[str]:
+    """Return the plain words that a command begins with; those further on may name things."""
+    words: list[str] = []
+    for word in text[:400].split()[:3]:
+        if not re.fullmatch(r"[A-Za-z]+", word):
+            break
+        words.append(word.casefold())
+    return words
 
 
 def _masked(template: Template, words: set[str], also: set[str]) -> Template:

@@ -31,6 +31,8 @@ SECTIONS: Final = (
 SHORT: Final = 3
 """Values of so few characters are no literals that anybody would know again."""
 
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_MAX_EVIDENCE: Final = 12
 _NAME_LIMIT: Final = 60
 _FILLER: Final = word_set("the and for of to a an in on with by from as at or")
 _TOO_COMMON: Final = word_set("bash run shell execute exec python true false http https")
@@ -60,10 +62,14 @@ def draft_of(
     acts = _acts(procedure)
     return Draft(
         name=title,
-        description=_description(procedure, acts, intent),
-        body=_body(title, procedure, acts, evidence, intent),
+        description=_printable(_description(procedure, acts, intent)),
+        body=_printable(_body(title, procedure, acts, evidence, intent)),
         metadata={"procedure": procedure.to_json()},
     )
+
+
+def _printable(text: str) -> str:
+    return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def _act(step: Step | Pitfall) -> str:
@@ -167,7 +173,7 @@ def _body(
         for p in procedure.pitfalls
     ] or ["- None known."]
     lines += ["", "## Evidence", ""]
-    lines += [f"- {e.archive}: {_span(e.sources)}{_note(e)}" for e in evidence]
+    lines += [f"- {e.archive}: {_span(e.sources)}{_note(e)}" for e in evidence[-_MAX_EVIDENCE:]]
     lines.append(f"- Runs it rests on: {procedure.runs}.")
     return "\n".join(lines) + "\n"
 
@@ -222,13 +228,22 @@ def leftovers(draft: Draft, values: Sequence[str]) -> list[str]:
 
     Args:
         draft: The skill as written.
-        values: What varied in the runs. Short plain words that stand in the steps by themselves
-            are no leftovers.
+        values: What varied in the runs. Those of up to three characters, and those that a step
+            says by itself (a tool ``payments_refund`` beside the value ``refund``), are none.
     """
     body = draft.body.partition("\n## Evidence\n")[0]
     text = f"{draft.name}\n{draft.description}\n{body}"
+    procedure = Procedure.from_json(draft.metadata.get("procedure"))
+    said = {
+        word
+        for step in (procedure.steps if procedure else ())
+        for part in (step.tool, *step.args, *map(constants, step.args.values()))
+        for word in re.findall(r"[^\W_]+", part)
+    }
     return [
         v
         for v in dict.fromkeys(values)
-        if len(v) > SHORT and re.search(rf"(?<![\w.-]){re.escape(v)}(?![\w-])", text)
+        if len(v) > SHORT
+        and v not in said
+        and re.search(rf"(?<![\w.-]){re.escape(v)}(?![\w-])", text)
     ]

@@ -19,6 +19,8 @@ __all__ = [
     "Call",
     "flatten",
     "is_check",
+    "is_command",
+    "is_content",
     "is_effect",
     "is_generic",
     "is_noise",
@@ -49,6 +51,7 @@ _CONTENT_KEY = re.compile(
     r"(?:^|[._])(?:old|new|content|contents|text|body|file_text|message|patch|diff|code"
     r"|description|old_str|new_str|old_string|new_string)$"
 )
+_LONE = re.compile("[\ud800-\udfff]")
 _WORD = re.compile(r"\w+")
 _PLAIN = re.compile(r"[a-z][a-z0-9]*")
 _COMMAND = re.compile(r"(?:[.\w-]*/)*[A-Za-z][\w.+-]*")
@@ -63,10 +66,11 @@ _READ_VERBS: Final = word_set(
 _CHECK_WORDS: Final = word_set(
     "test tests pytest unittest tox nox jest vitest mocha rspec ctest check checks lint "
     "clippy mypy ruff flake8 eslint tsc typecheck vet validate verify verification credo "
-    "dialyzer health healthz healthcheck smoke bench benchmark compile build audit scan"
+    "dialyzer health healthz healthcheck smoke bench benchmark compile audit scan"
 )
 _WRITE_VERBS: Final = word_set(
-    "insert update delete create drop alter merge truncate grant revoke replace upsert"
+    "insert update delete create drop alter merge truncate grant revoke replace upsert rm mv cp "
+    "mkdir touch chmod chown ln kill tee install deploy push rsync scp patch"
 )
 _GENERIC: Final = word_set(
     "read write edit open create view bash shell sh run exec execute terminal grep glob ls "
@@ -120,7 +124,7 @@ def flatten(arguments: Mapping[str, Any] | str) -> dict[str, str]:
     for path, text in _walk("", arguments, 0):
         if len(leaves) == _MAX_LEAVES:
             break
-        leaves[path] = text[:_MAX_TEXT]
+        leaves[path] = _LONE.sub("\ufffd", text[:_MAX_TEXT])
     return leaves
 
 
@@ -175,7 +179,7 @@ def _leaf_likeness(path: str, one: str, other: str) -> float:
     if SLOT in (one.strip(), other.strip()):
         return 0.6
     common = _dice(_words(one), _words(other))
-    if _CONTENT_KEY.search(path):
+    if is_content(path):
         return 0.5 + 0.5 * common
     first, second = one.split(), other.split()
     if len(first) > 1 or len(second) > 1:
@@ -184,7 +188,7 @@ def _leaf_likeness(path: str, one: str, other: str) -> float:
             return common
         return 0.5 * _dice(Counter(mine), Counter(its)) + 0.5 * common
     if _PLAIN.fullmatch(one.casefold()) and _PLAIN.fullmatch(other.casefold()):
-        return 0.5 if path.rpartition(".")[2] not in {"method", "action", "op", "verb"} else 0.0
+        return 0.0 if path.rpartition(".")[2] in {"method", "action", "op", "verb"} else 0.6
     if any(mark in one + other for mark in "/."):
         return 0.45 + 0.55 * common
     return 0.6
@@ -192,7 +196,17 @@ def _leaf_likeness(path: str, one: str, other: str) -> float:
 
 @lru_cache(maxsize=65_536)
 def _weight(path: str, *, long: bool) -> float:
-    return 0.3 if long or _CONTENT_KEY.search(path) else 1.0
+    return 0.3 if long or is_content(path) else 1.0
+
+
+def is_command(path: str) -> bool:
+    """Whether an argument of this path is a command, a query or code."""
+    return path == "" or path.rpartition(".")[2].casefold() in _COMMAND_KEYS
+
+
+def is_content(path: str) -> bool:
+    """Whether an argument of this path is a piece of a document, not what names the act."""
+    return _CONTENT_KEY.search(path) is not None
 
 
 def similarity(one: Call, other: Call) -> float:
@@ -218,7 +232,7 @@ def _act(call: Call) -> list[str]:
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", call.tool)
     words = [w for w in re.split(r"[^a-z0-9]+", spaced.casefold()) if w]
     for path, text in call.leaves.items():
-        if path.rpartition(".")[2].casefold() in _COMMAND_KEYS or path == "":
+        if is_command(path):
             words.extend(verbs(text))
         elif path.rpartition(".")[2].casefold() in {"method", "command", "action"}:
             words.append(text.strip().casefold())
@@ -239,7 +253,7 @@ def is_check(call: Call) -> bool:
     """Whether the call checks something: tests, a lint, a health endpoint."""
     words = set(_act(call))
     for path, text in call.leaves.items():
-        if path.rpartition(".")[2].casefold() in _COMMAND_KEYS or path == "":
+        if is_command(path):
             head = [t for t in text[:200].split()[:5] if not re.search(r"^-|[/.]", t)]
             words.update(_WORD.findall(" ".join(head[:4]).casefold()))
     if words & _CHECK_WORDS and not words & {"commit", "add", "grep", "rg", "find"}:
@@ -260,9 +274,7 @@ def is_effect(call: Call) -> bool:
     if method in {"POST", "PUT", "PATCH", "DELETE"}:
         return True
     name_words = [w for w in re.split(r"[^a-z0-9]+", call.tool.casefold()) if w]
-    command = next(
-        (t for p, t in call.leaves.items() if p.rpartition(".")[2].casefold() in _COMMAND_KEYS), ""
-    )
+    command = next((t for p, t in call.leaves.items() if is_command(p)), "")
     if command and (is_generic(call) or len(name_words) == 1):
         said = verbs(command)
         if re.search(r"(?:^|\s)-{1,2}version\b|--help\b", command):

@@ -79,7 +79,7 @@ def find_orders(text: str) -> str | None:
             return _short(found[0])
     for found in _ADDRESS.finditer(text):
         after = text[found.start() : found.end() + _REACH]
-        body = text[found.end() - 12 : found.end() + _REACH]
+        body = text[max(found.end() - 12, 0) : found.end() + _REACH]
         if _ORDER.search(body) and _LASTING.search(body):
             return _short(after)
     return None

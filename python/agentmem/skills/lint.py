@@ -57,7 +57,7 @@ _PIPE_TO_SHELL = re.compile(
     r"|\b(?:exec|eval|system|popen|run|compile)\([^\n]{0,160}?"
     r"(?:urlopen|urlretrieve|requests\.get|httpx\.get|fetch\(|https?://|b64decode)"
     rf"|{_FETCH}[^\n]{{0,300}}?(?:-o|-O|--output|--output-document|>)[ =]*(?P<file>[^\s;&|`'\"]+)"
-    r"[\s\S]{0,200}?(?:chmod\s+[^\n;&]*x\S*\s+|(?:ba|z)?sh\s+|source\s+|python\d?\s+|&&\s*)[\"']?(?P=file)"
+    r"[\s\S]{0,200}?(?:chmod\s+\S+\s+|(?:ba|z)?sh\s+|source\s+|python\d?\s+|[;&]\s*)(?:\./)?[\"']?(?P=file)"
     r"|downloadstring\(|(?:iwr|irm)\b[^\n]{0,200}\biex\b",
     re.IGNORECASE,
 )

@@ -7,7 +7,6 @@ pitfalls. One loop over one tool is none, nor is reading without anything done.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -20,7 +19,7 @@ from agentmem.skills.assemble import (
     pitfalls_of,
     shared_words,
 )
-from agentmem.skills.calls import ALIKE, Call, is_effect, is_noise, similarity
+from agentmem.skills.calls import ALIKE, Call, is_effect, is_generic, is_noise, similarity
 from agentmem.skills.procedure import Pairing, Pitfall, Procedure, pair, weight
 
 __all__ = [
@@ -97,8 +96,12 @@ def common(one: Sequence[Call], other: Sequence[Call]) -> Pairing | None:
     """Return how two runs pair up if they are the same procedure, else None."""
     if not one or not other:
         return None
-    tools = Counter(c.tool for c in one) & Counter(c.tool for c in other)
-    if tools.total() < MIN_STEPS:
+    tools = {c.tool for c in one}, {c.tool for c in other}
+    bounds = sorted(
+        weight([c for c in calls if c.tool in names]) / weight(calls)
+        for calls, names in ((one, tools[1]), (other, tools[0]))
+    )
+    if bounds[1] < _MIN_SHARE or bounds[0] < _MIN_SHARE_LONGER:
         return None
     found = pair(_scores(one, other), ALIKE)
     mine = [one[i] for i, _ in found.pairs]
@@ -169,7 +172,7 @@ def _split_score(split: Sequence[Sequence[Call]], start: int, total: int) -> flo
     steps = [first[i] for i in sorted(shared)]
     if len(steps) < MIN_STEPS + 1 or not is_work(steps):
         return 0.0
-    specific = sum(1 for c in steps if weight([c]) == 1.0 or _alike_words(c, split))
+    specific = sum(1 for c in steps if not is_generic(c) or _alike_words(c, split))
     if specific < MIN_STEPS:
         return 0.0
     covered = len(steps) * len(split) / total
@@ -180,12 +183,15 @@ def _alike_words(call: Call, split: Sequence[Sequence[Call]]) -> bool:
     return all(any(similarity(call, c) >= _CLOSELY for c in part) for part in split[1:])
 
 
-def mine(runs: Sequence[Run]) -> tuple[Procedure, list[list[int]]] | None:
+def mine(
+    runs: Sequence[Run], *, are_twins: bool = False
+) -> tuple[Procedure, list[list[int]]] | None:
     """Return the procedure of the runs, and for each run the places of the calls that it covers.
 
     Args:
         runs: Of one procedure, oldest first. One run alone gives a procedure whose parameters are
             guessed: see :mod:`agentmem.skills.single`.
+        are_twins: The runs are the same calls, one by one.
 
     Returns:
         None if the runs have too little in common.
@@ -195,7 +201,7 @@ def mine(runs: Sequence[Run]) -> tuple[Procedure, list[list[int]]] | None:
     columns: list[list[Call | None]] = [[c] for c in base]
     orders: list[dict[int, int]] = []
     for other in rows[1:]:
-        found = common(base, other)
+        found = _twins(base) if are_twins else common(base, other)
         if found is None:
             return None
         places = dict(found.pairs)
@@ -239,6 +245,12 @@ def mine(runs: Sequence[Run]) -> tuple[Procedure, list[list[int]]] | None:
         for n in range(len(runs))
     ]
     return procedure, covered
+
+
+def _twins(calls: Sequence[Call]) -> Pairing | None:
+    if len(calls) < MIN_STEPS or not is_work(calls):
+        return None
+    return Pairing(tuple((i, i) for i in range(len(calls))))
 
 
 def distinct(falls: Sequence[Pitfall]) -> tuple[Pitfall, ...]:

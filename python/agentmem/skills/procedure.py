@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from agentmem.skills.calls import SLOT, Call, is_generic, similarity
+from agentmem.skills.calls import SLOT, Call, is_command, is_generic, similarity, verbs, word_set
 from agentmem.skills.template import (
     Template,
     bind,
-    constants,
     from_json,
     render,
     slots_of,
@@ -35,7 +34,11 @@ __all__ = [
 ]
 
 FORMAT: Final = 1
-_GENERIC_WEIGHT: Final = 0.4
+_EVERYDAY_WEIGHT: Final = 0.4
+_SHELL_WEIGHT: Final = 0.7
+_FILE_WEIGHT: Final = 0.3
+_VERSIONED: Final = word_set("git hg jj svn")
+_EVERYDAY: Final = word_set("status commit add diff log show stash checkout switch branch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,16 +267,17 @@ def pair(scores: Sequence[Sequence[float]], threshold: float) -> Pairing:
 def weight(calls: Iterable[Call | Step]) -> float:
     """Return how much the calls say of the work.
 
-    1 for what only this work does, 0.4 for a tool of any work whose arguments say nothing either.
+    1 for a tool that only this work uses, 0.7 for a command in a shell, and little for what any
+    session does: 0.3 for reading and editing files, 0.4 for the everyday use of version control.
     """
-    return sum(_weight(c) for c in calls)
+    return sum(_weight(c if isinstance(c, Call) else as_call(c)) for c in calls)
 
 
-def _weight(item: Call | Step) -> float:
-    call = as_call(item) if isinstance(item, Step) else item
+def _weight(call: Call) -> float:
+    said = next((verbs(t) for key, t in call.leaves.items() if is_command(key)), ())
+    words = said if call.tool.casefold() not in _VERSIONED else ("git", *said)
+    if len(words) > 1 and words[0] in _VERSIONED and words[1] in _EVERYDAY:
+        return _EVERYDAY_WEIGHT
     if not is_generic(call):
         return 1.0
-    if isinstance(item, Step):
-        said = any(constants(t).strip(" /.-_\n") for t in item.args.values())
-        return 1.0 if said else _GENERIC_WEIGHT
-    return 0.7
+    return _SHELL_WEIGHT if said else _FILE_WEIGHT

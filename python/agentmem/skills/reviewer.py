@@ -273,7 +273,7 @@ def _from_intent(archive: ArchiveView, piece: _Piece, taken: Sequence[str]) -> D
     if len(useful(piece.run.calls)) < MIN_STEPS:
         return _reject("too-short")
     runs = [piece.run, twin(piece.run)]
-    found = mine(runs)
+    found = mine(runs, are_twins=True)
     if found is None:
         return _reject("chat", notes="only look-ups, or one tool over and over")
     procedure, covers = found

@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from agentmem.skills.calls import Call, verbs
+from agentmem.skills.calls import Call, is_command, is_content, verbs
 from agentmem.skills.mining import Run
 
 __all__ = ["twin"]
@@ -19,7 +19,8 @@ _CHUNK = re.compile(r"[^\s'\"`()\[\]{}<>,;=|&:]+")
 _WORD = re.compile(r"[^\W_]+")
 _LITERAL = re.compile(r"[\d/@\\]|\w[._-]\w|[a-z][A-Z]|[^\x00-\x7f]")
 _MIN_WORD: Final = 3
-_LETTERS_ONLY = re.compile(r"[a-z]+(?:-[a-z]+)*")
+_LETTERS_ONLY = re.compile(r"[a-z]+")
+_OPTION = re.compile(r"(?:^|\s)--?[A-Za-z][\w-]*[ =]$")
 
 
 def twin(run: Run) -> Run:
@@ -30,26 +31,44 @@ def twin(run: Run) -> Run:
     names: dict[str, str] = {}
     asked = {w for w in _CHUNK.findall(run.request) if len(w) >= _MIN_WORD}
     asked |= {w for chunk in asked for w in _WORD.findall(chunk) if len(w) >= _MIN_WORD}
+    things = {
+        word
+        for call in run.calls
+        for text in call.leaves.values()
+        for chunk in _CHUNK.findall(text)
+        if chunk.casefold() not in _acts(text)
+        for word in (chunk, *_WORD.findall(chunk))
+        if word in asked
+    }
     return replace(
         run,
-        calls=tuple(_other(call, asked, names) for call in run.calls),
+        calls=tuple(_other(call, things, names) for call in run.calls),
         request=_CHUNK.sub(lambda m: names.get(m[0], m[0]), run.request),
         results=tuple(_CHUNK.sub(lambda m: names.get(m[0], m[0]), r) for r in run.results),
     )
 
 
-def _other(call: Call, asked: set[str], names: dict[str, str]) -> Call:
+def _acts(text: str) -> tuple[str, ...]:
+    """Return the words of a command that say what is done; what follows is done to things."""
+    return verbs(text)[:2] if " " in text.strip() else ()
+
+
+def _other(call: Call, things: set[str], names: dict[str, str]) -> Call:
     leaves: dict[str, str] = {}
     for key, text in call.leaves.items():
-        kept = set(verbs(text)) if " " in text.strip() else set()
+        if is_content(key) or (" " in text.strip() and not is_command(key)):
+            leaves[key] = names.setdefault(text, f"Zq{len(names)}z") if text.strip() else text
+            continue
 
-        def swap(found: re.Match[str], kept: set[str] = kept) -> str:
+        def swap(found: re.Match[str], text: str = text) -> str:
             chunk = found[0]
+            if found.start() == 0 and " " in text.strip() and not chunk[0].isdigit():
+                return chunk
             if chunk.startswith("-") and not re.search(r"\d{2}", chunk):
                 return chunk
-            is_said = chunk in asked and chunk.casefold() not in kept
             plain = _LETTERS_ONLY.fullmatch(chunk) is not None
-            if not is_said and (plain or not _LITERAL.search(chunk)):
+            is_operand = _OPTION.search(found.string[max(found.start() - 40, 0) : found.start()])
+            if chunk not in things and not is_operand and (plain or not _LITERAL.search(chunk)):
                 return chunk
             return names.setdefault(chunk, f"Zq{len(names)}z")
 

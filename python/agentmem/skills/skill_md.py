@@ -14,12 +14,16 @@ import re
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agentmem.errors import InvalidInputError
 from agentmem.models.skills import Draft, SkillVersion
 from agentmem.skills.lint import MAX_FILE, MAX_FILES, MAX_TOTAL, check_draft, check_resource_path
+
+if TYPE_CHECKING:
+    import yaml
 
 __all__ = ["dump", "export_skill", "parse", "read_skill", "read_skills"]
 
@@ -31,6 +35,7 @@ _MAX_COMPATIBILITY: Final = 500
 _FIELDS: Final = ("license", "compatibility", "allowed-tools")
 _OWN: Final = "agentmem."
 _HEAD = re.compile(r"---[ \t]*\r?\n(.*?)(?:^)---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+_CONTROL = re.compile("[\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff]")
 _JUNK: Final = frozenset({".DS_Store", "Thumbs.db"})
 
 
@@ -59,12 +64,33 @@ def dump(draft: Draft) -> str:
                 raise InvalidInputError(f"metadata {key!r}: it must be JSON data") from error
     if own:
         head["metadata"] = own
-    text = yaml.safe_dump(
-        head, allow_unicode=True, sort_keys=False, default_flow_style=False, width=10_000
+    text = yaml.dump(
+        head,
+        Dumper=_dumper(),
+        allow_unicode=True,
+        sort_keys=False,
+        default_flow_style=False,
+        width=10_000,
     )
     if len(text.encode()) > _MAX_HEAD:
         raise InvalidInputError(f"metadata: the frontmatter has more than {_MAX_HEAD} bytes")
     return f"---\n{text}---\n{draft.body}"
+
+
+@cache
+def _dumper() -> type[yaml.SafeDumper]:
+    """Return a dumper that quotes a text with any control character or rare line end."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    def represent(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+        style = '"' if _CONTROL.search(text) else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    Dumper.add_representer(str, represent)
+    return Dumper
 
 
 def _is_frontmatter(value: Any) -> bool:
@@ -224,7 +250,8 @@ def export_skill(version: SkillVersion, directory: Path) -> Path:
         _write(folder / "SKILL.md", text.encode())
         for path, content in sorted(draft.resources.items()):
             file = folder / path
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for parent in reversed(Path(path).parents):
+                (folder / parent).mkdir(mode=0o700, exist_ok=True)
             _write(file, content)
         folder.rename(target)
     return target

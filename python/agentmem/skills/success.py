@@ -38,7 +38,7 @@ _COUNTED = re.compile(
     r"(?<![\w.])([1-9]\d*)\s+(?:tests?\s+)?(?:failed|failures?|errors?|failing)\b", re.IGNORECASE
 )
 _JSON_FAILED = re.compile(
-    r"""^\s*\{(?:[^{}]|\{[^{}]*\})*"(?:error|errors)"\s*:\s*(?!null|""|\[\]|\{\}|false|0)"""
+    r"""^\s*\{(?:[^{}]|\{[^{}]*\})*"(?:error|errors)"\s*+:\s*+(?!null|""|\[\]|\{\}|false|0)"""
     r"""|^\s*\{[^{}]*"(?:status|status_code|code)"\s*:\s*"?[45]\d\d\b"""
     r"""|^\s*\{[^{}]*"(?:ok|success|succeeded)"\s*:\s*false"""
 )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 __all__ = [
@@ -27,15 +26,14 @@ __all__ = [
 ]
 
 _TOKEN = re.compile(r"[^\s'\"`()\[\]{}<>,;=:|&/@?!#*+$\\]+|\s+|.", re.DOTALL)
-_MAX_TOKENS: Final = 320
+_MAX_TOKENS: Final = 240
 _STRONG: Final = frozenset("'\"`()[]{}<>=:|&;@?#*")
 _MIN_SHARE: Final = 0.2
 _WORD_WEIGHT: Final = 2.0
 _WEAK_WEIGHT: Final = 0.5
 _MIN_FRAME: Final = 4
-_MAX_SLOTS: Final = 8
 _SHORT: Final = 2
-_MAX_BOUND: Final = 4_000
+_MAX_TRIES: Final = 2_000
 _MIN_KEPT: Final = 0.6
 
 
@@ -90,6 +88,19 @@ def _weight(token: str) -> float:
 
 def _common(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int]]:
     """Return the heaviest common subsequence as pairs of places; earlier places win ties."""
+    start = 0
+    while start < min(len(one), len(other)) and one[start] == other[start]:
+        start += 1
+    ends = 0
+    while ends < min(len(one), len(other)) - start and one[-1 - ends] == other[-1 - ends]:
+        ends += 1
+    middle = _heaviest(one[start : len(one) - ends], other[start : len(other) - ends])
+    pairs = [(i, i) for i in range(start)]
+    pairs += [(start + i, start + j) for i, j in middle]
+    return [*pairs, *((len(one) - k, len(other) - k) for k in range(ends, 0, -1))]
+
+
+def _heaviest(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int]]:
     width = len(other) + 1
     best = [0.0] * ((len(one) + 1) * width)
     for i in range(len(one) - 1, -1, -1):
@@ -170,7 +181,7 @@ def _weak(
         while end + 1 < len(kept) and not open_after(end):
             end += 1
         if open_before(k) and open_after(end):
-            block = kept[k : end + 1]
+            block = [t for t in kept[k : end + 1] if not t.isspace()] or [" "]
             if all(_weight(t) < _WEAK_WEIGHT for t in block) or (
                 len(block) == 1 and len(block[0]) < _SHORT + 1 and block[0].isalpha()
             ):
@@ -200,35 +211,62 @@ def _cut(
     return parts, values
 
 
-@lru_cache(maxsize=4_096)
-def _pattern(template: Template) -> re.Pattern[str]:
-    pieces: list[str] = []
-    seen: dict[str, str] = {}
-    for place, part in enumerate(template):
-        if isinstance(part, str):
-            pieces.append(re.escape(part))
-        elif part.name in seen:
-            pieces.append(f"(?P={seen[part.name]})")
-        else:
-            seen[part.name] = group = f"s{len(seen)}"
-            last = place == len(template) - 1
-            pieces.append(f"(?P<{group}>{'.*' if last else '.*?'})")
-    return re.compile("".join(pieces), re.DOTALL)
-
-
 def bind(template: Template, text: str) -> dict[str, str] | None:
     """Return the value of each slot if the text is an instance of the template, else None.
 
-    A slot that occurs twice has one value. At most 8 slots and 4,000 characters are tried, so
-    that the matching stays cheap on any text.
+    A slot that occurs twice has one value. Values are as short as the text allows, from the left;
+    at most 2,000 places are tried, so that the matching stays cheap on any text.
     """
-    names = list(dict.fromkeys(slots_of(template)))
-    if not names:
-        return {} if render(template) == text else None
-    if len(names) > _MAX_SLOTS or len(text) > _MAX_BOUND:
-        return None
-    found = _pattern(template).fullmatch(text)
-    return None if found is None else {n: found[f"s{i}"] for i, n in enumerate(names)}
+    values: dict[str, str] = {}
+    return values if _fits(template, text, 0, 0, values=values, tries=[_MAX_TRIES]) else None
+
+
+def _fits(
+    template: Template,
+    text: str,
+    part: int,
+    at: int,
+    *,
+    values: dict[str, str],
+    tries: list[int],
+) -> bool:
+    while part < len(template):
+        item = template[part]
+        known = item if isinstance(item, str) else values.get(item.name)
+        if known is None:
+            break
+        if not text.startswith(known, at):
+            return False
+        at += len(known)
+        part += 1
+    else:
+        return at == len(text)
+    slot = template[part]
+    if not isinstance(slot, Slot):
+        return False
+    after = template[part + 1] if part + 1 < len(template) else None
+    end = at
+    while tries[0] > 0:
+        tries[0] -= 1
+        if after is None:
+            end = len(text)
+        else:
+            ahead = after if isinstance(after, str) else values.get(after.name, "")
+            end = text.find(ahead, end)
+            if end < 0:
+                return False
+        values[slot.name] = text[at:end]
+        if _fits(template, text, part + 1, end, values=values, tries=tries):
+            return True
+        for later in template[part:]:
+            if isinstance(later, Slot) and all(
+                not (isinstance(p, Slot) and p.name == later.name) for p in template[:part]
+            ):
+                values.pop(later.name, None)
+        end += 1
+        if after is None or end > len(text):
+            return False
+    return False
 
 
 def generalised(template: Template, text: str, name: Callable[[str, str], str]) -> Template | None:
