@@ -7,8 +7,8 @@ import inspect
 import os
 from typing import TypeGuard, overload
 
-from agentmem.embedding.onnx_embedder import OnnxEmbedder
-from agentmem.errors import EmbeddingError, InvalidInputError
+from agentmem.embedding.onnx_embedder import MultilingualEmbedder, OnnxEmbedder
+from agentmem.errors import InvalidInputError
 from agentmem.protocols import Embedder, GivenEmbeddings
 
 __all__ = ["resolve_embedder"]
@@ -18,6 +18,12 @@ __all__ = ["resolve_embedder"]
 def _packaged() -> OnnxEmbedder:
     """Return the packaged model's embedder; all memories of a process share its session."""
     return OnnxEmbedder()
+
+
+@functools.cache
+def _multilingual() -> MultilingualEmbedder:
+    """Return the multilingual model's embedder; it too is shared."""
+    return MultilingualEmbedder()
 
 
 def _is_embedder(spec: object) -> TypeGuard[Embedder]:
@@ -46,12 +52,12 @@ def resolve_embedder(
     """Return the embedder that is meant; no model is loaded yet.
 
     Args:
-        spec: None for the packaged all-MiniLM-L6-v2, the path of a model folder, an embedder, or
-            ``GivenEmbeddings`` where the host brings its own vectors.
+        spec: None for the packaged all-MiniLM-L6-v2, ``"multilingual"`` for multilingual-e5-small
+            (a folder of that name is meant by ``"./multilingual"``), the path of a model folder,
+            an embedder, or ``GivenEmbeddings`` where the host brings its own vectors.
 
     Raises:
         ModelNotFoundError: The folder or one of its files is missing.
-        EmbeddingError: ``"multilingual"``: this version does not bring that model.
         InvalidInputError: It is none of these.
     """
     if spec is None:
@@ -59,10 +65,7 @@ def resolve_embedder(
     if isinstance(spec, GivenEmbeddings):
         return spec
     if isinstance(spec, str) and spec == "multilingual":
-        raise EmbeddingError(
-            "the multilingual model comes with an extra that this version does not have; pass the "
-            "folder of a multilingual model, with model.onnx and tokenizer.json"
-        )
+        return _multilingual()
     if isinstance(spec, (str, os.PathLike)):
         return OnnxEmbedder(spec)
     if _is_embedder(spec):
