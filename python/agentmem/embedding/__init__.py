@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from agentmem.embedding.e5_prepared import prepare_multilingual
     from agentmem.embedding.onnx_embedder import MultilingualEmbedder, OnnxEmbedder
     from agentmem.embedding.prepared import prepare_model
-    from agentmem.embedding.resolve import resolve_embedder
+    from agentmem.embedding.resolve import resolve_embedder, space_of
 
 __all__ = [
     "MultilingualEmbedder",
@@ -20,6 +20,7 @@ __all__ = [
     "prepare_model",
     "prepare_multilingual",
     "resolve_embedder",
+    "space_of",
 ]
 
 _HOMES = {
@@ -28,6 +29,7 @@ _HOMES = {
     "prepare_model": "prepared",
     "prepare_multilingual": "e5_prepared",
     "resolve_embedder": "resolve",
+    "space_of": "resolve",
 }
 
 

@@ -11,7 +11,7 @@ from agentmem.embedding.onnx_embedder import MultilingualEmbedder, OnnxEmbedder
 from agentmem.errors import InvalidInputError
 from agentmem.protocols import Embedder, GivenEmbeddings
 
-__all__ = ["resolve_embedder"]
+__all__ = ["resolve_embedder", "space_of"]
 
 
 @functools.cache
@@ -74,3 +74,24 @@ def resolve_embedder(
         "embedder must be None, a model folder, GivenEmbeddings or an object with id, ndim and "
         f"embed(texts); {type(spec).__name__} was given"
     )
+
+
+def space_of(embedder: Embedder | GivenEmbeddings) -> tuple[str, int]:
+    """Return the id and the length of an embedder's vectors; a folder's model may be loaded.
+
+    Raises:
+        InvalidInputError: The id is no text, or ndim no whole number of at least 1.
+    """
+    found, ndim = embedder.id, embedder.ndim
+    name = type(embedder).__name__
+    if not isinstance(found, str) or not found.strip():
+        raise InvalidInputError(
+            f"embedder: the id of {name} must be a text that names its vector space, "
+            f"{found!r} was given"
+        )
+    if isinstance(ndim, bool) or not isinstance(ndim, int) or ndim < 1:
+        raise InvalidInputError(
+            f"embedder: the ndim of {name} must be a whole number of at least 1, "
+            f"{ndim!r} was given"
+        )
+    return found, ndim

