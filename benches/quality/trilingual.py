@@ -26,6 +26,7 @@ __all__ = [
     "LANGUAGES",
     "SPELLINGS",
     "Item",
+    "cross_mean",
     "hybrid_recall",
     "items",
     "lexical_recall",
