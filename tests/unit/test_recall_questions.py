@@ -83,7 +83,7 @@ def test_a_question_of_four_thousand_words(memory):
 
 @pytest.mark.parametrize(
     "question",
-    ["", " ", "\n\t", "\x00", "\u200b", "?!", "\"'", "(((((", "*", "--", "\ufffd", "\ud800"],
+    ["", " ", "\n\t", "\x00", "\u200b", "?!", "\"'", "(((((", "*", "--", "\ufffd", "a\ud800"[1:]],
 )
 def test_a_question_of_no_words_is_no_error(memory, question):
     assert len(memory.recall(question, k=5)) in (0, 5)
@@ -99,9 +99,9 @@ def test_nested_brackets_are_only_text(memory):
 @given(
     st.one_of(
         st.text(max_size=60),
-        st.lists(st.sampled_from([*WORDS, "the", "of", "là", "的", "𝒳", "e\u0301"]), max_size=12).map(
-            " ".join
-        ),
+        st.lists(
+            st.sampled_from([*WORDS, "the", "of", "là", "的", "𝒳", "e\u0301"]), max_size=12
+        ).map(" ".join),
     ),
     st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]),
 )

@@ -160,7 +160,7 @@ def test_a_stopped_move_is_taken_up_where_it_was(folder):
         # The old vectors are in force.
         assert cosine(memory, text_of(3)) == pytest.approx(1, abs=1e-5)
         made = set(new.embedded)
-        memory.forget(memory.recall(sorted(made)[0], k=1)[0].id)
+        memory.forget(memory.recall(min(made), k=1)[0].id)
     with Memory(folder, embedder=Letters(1)) as memory:
         again = Letters(2)
         assert memory.reembed(again).is_moved

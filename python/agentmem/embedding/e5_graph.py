@@ -6,7 +6,6 @@ engine does. A block belongs to one token, so nothing depends on what else is in
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from agentmem.embedding.e5 import HEADS, NDIM
@@ -34,7 +33,14 @@ def e5_graph(weights: E5Weights) -> bytes:
     graph = GraphBuilder("multilingual-e5-small")
     _words(graph, weights.words)
     products = _BlockProducts(graph)
-    encode_layers(graph, "words", weights.positions, weights.norm, weights.layers, products)
+    encode_layers(
+        graph,
+        "words",
+        positions=weights.positions,
+        norm=weights.norm,
+        layers=weights.layers,
+        products=products,
+    )
     return graph.model(["pooled"], ir_version=_IR_VERSION)
 
 
@@ -42,19 +48,32 @@ def e5_float_graph(weights: E5Weights) -> bytes:
     """Return the same with the matrices multiplied out and products in float32, to compare with."""
     graph = GraphBuilder("multilingual-e5-small-float")
     _words(graph, weights.words)
-    layers = [
-        replace(
-            layer,
-            attention=_multiplied(layer.attention),
-            projection=_multiplied(layer.projection),
-            up=_multiplied(layer.up),
-            down=_multiplied(layer.down),
-        )
-        for layer in weights.layers
-    ]
+    layers = [_multiplied_layer(layer) for layer in weights.layers]
     products = FloatProducts(graph)
-    encode_layers(graph, "words", weights.positions, weights.norm, layers, products)
+    encode_layers(
+        graph,
+        "words",
+        positions=weights.positions,
+        norm=weights.norm,
+        layers=layers,
+        products=products,
+    )
     return graph.model(["pooled"], ir_version=_IR_VERSION)
+
+
+def _multiplied_layer(layer: Layer[BlockMatrix]) -> Layer[Floats]:
+    return Layer(
+        attention=_multiplied(layer.attention),
+        attention_bias=layer.attention_bias,
+        projection=_multiplied(layer.projection),
+        projection_bias=layer.projection_bias,
+        projection_norm=layer.projection_norm,
+        up=_multiplied(layer.up),
+        up_bias=layer.up_bias,
+        down=_multiplied(layer.down),
+        down_bias=layer.down_bias,
+        down_norm=layer.down_norm,
+    )
 
 
 def _multiplied(matrix: BlockMatrix) -> Floats:
@@ -102,9 +121,7 @@ class _BlockProducts:
         parts = [f"{output}.{part}" for part in ("query", "key", "value")]
         together = self.product(source, layer.attention, layer.attention_bias, output + ".heads")
         self._graph.node("Split", [together], *parts, axis=2)
-        return self._graph.node(
-            "MultiHeadAttention", parts, output, domain=FUSED, num_heads=HEADS
-        )
+        return self._graph.node("MultiHeadAttention", parts, output, domain=FUSED, num_heads=HEADS)
 
     def product(self, source: str, matrix: BlockMatrix, bias: Floats, output: str) -> str:
         outputs, blocks, _ = matrix.levels.shape

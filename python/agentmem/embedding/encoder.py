@@ -46,16 +46,16 @@ class Layer(Generic[Matrix]):
     down_norm: tuple[Floats, Floats]
 
 
-_Stored = TypeVar("_Stored", contravariant=True)
+_Stored_contra = TypeVar("_Stored_contra", contravariant=True)
 
 
-class Products(Protocol[_Stored]):
+class Products(Protocol[_Stored_contra]):
     """Adds what multiplies with a matrix; both give the name of the output."""
 
     def attention(self, source: str, layer: Layer[Any], output: str) -> str:
         """Add self-attention with the layer's query, key and value."""
 
-    def product(self, source: str, matrix: _Stored, bias: Floats, output: str) -> str:
+    def product(self, source: str, matrix: _Stored_contra, bias: Floats, output: str) -> str:
         """Add the product with a matrix, plus the bias."""
 
 
@@ -112,6 +112,7 @@ class GraphBuilder:
 def encode_layers(
     graph: GraphBuilder,
     words: str,
+    *,
     positions: Floats,
     norm: tuple[Floats, Floats],
     layers: Sequence[Layer[Matrix]],

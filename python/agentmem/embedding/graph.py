@@ -10,7 +10,7 @@ Source: Xiao, Lin, Seznec, Wu, Demouth, Han: SmoothQuant, ICML 2023 (equation 4,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from agentmem.embedding.encoder import FUSED, GraphBuilder, Layer, encode_layers
 from agentmem.embedding.minilm import HEADS
@@ -62,6 +62,7 @@ class FloatProducts:
         self._graph = graph
 
     def attention(self, source: str, layer: Layer[Floats], output: str) -> str:
+        """Add self-attention with the layer's query, key and value."""
         graph = self._graph
         graph.sites.append(source)
         matrix = graph.constant(output + ".weight", layer.attention)
@@ -71,6 +72,7 @@ class FloatProducts:
         )
 
     def product(self, source: str, matrix: Floats, bias: Floats, output: str) -> str:
+        """Add the product with a matrix, plus the bias."""
         graph = self._graph
         graph.sites.append(source)
         product = graph.node(
@@ -82,7 +84,9 @@ class FloatProducts:
 class _QuantisedProducts:
     """Attention and matrix products of smoothed uint8 activations and int8 (or uint8) matrices."""
 
-    def __init__(self, graph: GraphBuilder, peaks: Mapping[str, Floats], weight_type: WeightType) -> None:
+    def __init__(
+        self, graph: GraphBuilder, peaks: Mapping[str, Floats], weight_type: WeightType
+    ) -> None:
         self._graph = graph
         self._peaks = peaks
         self._weight_type = weight_type
@@ -163,4 +167,11 @@ def _encoder(
     graph.node("Cast", ["words.levels"], "words.floats", to=1)
     graph.node("Gather", ["words.scale", "input_ids"], "words.scales")
     graph.node("Mul", ["words.floats", "words.scales"], "words")
-    encode_layers(graph, "words", weights.positions, weights.norm, weights.layers, products)
+    encode_layers(
+        graph,
+        "words",
+        positions=weights.positions,
+        norm=weights.norm,
+        layers=weights.layers,
+        products=products,
+    )

@@ -108,9 +108,7 @@ class ModelCache:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for suffix, part in parts.items():
             write_whole(folder / self._file_name(name, suffix), part)
-        write_whole(
-            folder / f"{self.name}.json", (json.dumps(manifest, indent=2) + "\n").encode()
-        )
+        write_whole(folder / f"{self.name}.json", (json.dumps(manifest, indent=2) + "\n").encode())
         return folder / self._file_name(name, ".onnx")
 
     def _file_name(self, digest: str, suffix: str) -> str:

@@ -91,7 +91,6 @@ def space_of(embedder: Embedder | GivenEmbeddings) -> tuple[str, int]:
         )
     if isinstance(ndim, bool) or not isinstance(ndim, int) or ndim < 1:
         raise InvalidInputError(
-            f"embedder: the ndim of {name} must be a whole number of at least 1, "
-            f"{ndim!r} was given"
+            f"embedder: the ndim of {name} must be a whole number of at least 1, {ndim!r} was given"
         )
     return found, ndim

@@ -109,7 +109,9 @@ def _norm(array: Callable[[str], Floats], name: str) -> tuple[Floats, Floats]:
     return array(name + ".weight"), array(name + ".bias")
 
 
-def _layer(array: Callable[[str], Floats], matrix: Callable[[str], Floats], prefix: str) -> Layer[Floats]:
+def _layer(
+    array: Callable[[str], Floats], matrix: Callable[[str], Floats], prefix: str
+) -> Layer[Floats]:
     import numpy as np
 
     heads = [f"{prefix}attention.self.{part}.bias" for part in ("query", "key", "value")]

@@ -13,8 +13,8 @@ from agentmem.store.index_rows import fact_index_rows, turn_index_rows
 from agentmem.store.links import insert_sources, insert_tags, source_numbers, tags_of
 from agentmem.store.redactions import add_counts
 from agentmem.store.scopes import join_scope, obtain
-from agentmem.tiers.import_input import ExportFile, FactLine, TurnLine, read_export
 from agentmem.tiers.fact_rows import require_space
+from agentmem.tiers.import_input import ExportFile, FactLine, TurnLine, read_export
 from agentmem.tiers.import_redaction import redacted_facts, redacted_turns
 from agentmem.tiers.remember import scope_digests
 from agentmem.tiers.vectors import embed_texts

@@ -6,7 +6,7 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from agentmem.errors import EmbedderMismatchError, InvalidInputError
 from agentmem.models import TIERS, TRUSTS, Hit, from_ms, make_hit, to_ms
@@ -190,16 +190,15 @@ def query_text(query: str) -> str:
     return whole_text(query)
 
 
-def _also_over_a_move(
-    ask: Callable[Concatenate[Opened, P], T],
-) -> Callable[Concatenate[Opened, P], T]:
+def _also_over_a_move(ask: Callable[P, T]) -> Callable[P, T]:
     """Ask once more, with the new embedder, where this handle's store was moved meanwhile."""
 
     @functools.wraps(ask)
-    def asked(opened: Opened, *args: P.args, **options: P.kwargs) -> T:
+    def asked(*args: P.args, **options: P.kwargs) -> T:
+        opened = cast("Opened", args[0])
         before = opened.embedder
         try:
-            return ask(opened, *args, **options)
+            return ask(*args, **options)
         except EmbedderMismatchError:
             with opened.move_lock:
                 after = opened.embedder
@@ -207,7 +206,7 @@ def _also_over_a_move(
             is_given = any(options.get(name) is not None for name in ("embedding", "embeddings"))
             if after is before or is_given:
                 raise
-        return ask(opened, *args, **options)
+        return ask(*args, **options)
 
     return asked
 
@@ -271,16 +270,14 @@ def recall_many(
             f"embeddings: one a query is needed, {len(embeddings)} for {len(texts)} were given"
         )
     embedder = opened.embedder
-    asked = {"k": k, "depth": depth_of(k), "weights": WEIGHTS, "rrf_k": RRF_K}
+    asked: dict[str, Any] = {"k": k, "depth": depth_of(k), "weights": WEIGHTS, "rrf_k": RRF_K}
     asked["space"] = embedder.id
     asked |= options | {"now_ms": opened.now_ms()}
     found: list[list[Hit]] = [[] for _ in texts]
     vectors: dict[int, npt.NDArray[np.float32]] = {}
     for at, text in enumerate(texts):
         if embeddings is not None:
-            vectors[at] = given_vector(
-                embeddings[at], embedder.ndim, argument=f"embeddings[{at}]"
-            )
+            vectors[at] = given_vector(embeddings[at], embedder.ndim, argument=f"embeddings[{at}]")
         elif text and not text.isspace():
             vector = embed_query(embedder, text)
             if vector is None:

@@ -157,15 +157,15 @@ def embed_texts(embedder: Embedder | GivenEmbeddings, texts: Sequence[str]) -> l
             _checked(chunks, embedder.ndim, embedder)[:MAX_CHUNKS].tobytes() if len(chunks) else b""
             for chunks in in_chunks(texts)
         ]
-        if len(by_text) != len(texts):
-            raise EmbeddingError(
-                f"embedder {embedder.id!r} gave the chunks of {len(by_text)} texts for {len(texts)}"
-            )
-        return by_text
     except EmbeddingError:
         raise
     except Exception as error:
         raise EmbeddingError(f"embedder {embedder.id!r} failed: {error}") from error
+    if len(by_text) != len(texts):
+        raise EmbeddingError(
+            f"embedder {embedder.id!r} gave the chunks of {len(by_text)} texts for {len(texts)}"
+        )
+    return by_text
 
 
 def embed_query(embedder: Embedder | GivenEmbeddings, text: str) -> npt.NDArray[np.float32] | None:
