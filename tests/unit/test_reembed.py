@@ -321,3 +321,30 @@ def test_an_import_during_a_move_writes_no_old_vector(folder, tmp_path):
         assert mover.stats().facts == 300
         mover.import_(tmp_path / "all.jsonl")
         assert cosine(mover, "imported 4") == pytest.approx(1, abs=1e-5)
+
+
+def test_every_tier_that_has_vectors_moves_and_what_waits_goes_on_waiting(folder):
+    with Memory(folder, embedder=Letters(1)) as memory:
+        messages = [
+            {"role": "user", "content": "where is the red bicycle?"},
+            {"role": "assistant", "content": "behind the green house"},
+        ]
+        captured = memory.capture(messages, session="s")
+        waiting = memory.stats().pending_embeddings
+        first = int(captured.ids[0][3:])
+        (vector,) = Letters(1).embed([messages[0]["content"]])
+        # As the worker does that makes the vectors of turns.
+        memory._shared.database.write(
+            lambda transaction: transaction.connection.execute(
+                "INSERT INTO embeddings VALUES (?, ?)", (first * 8, vector.tobytes())
+            )
+        )
+        memory.reembed(Letters(2))
+        (expected,) = Letters(2).embed([messages[0]["content"]])
+        stored = vectors_of_store(memory)
+        np.testing.assert_allclose(stored[first * 8], expected, atol=1e-6)
+        assert len(stored) == 301
+        assert memory.stats().pending_embeddings in (waiting, waiting - 1)
+        left = {key for (key,) in memory.sql("SELECT key FROM pending_embeddings")}
+        assert first not in left
+        assert memory.verify().ok

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from agentmem.embedding import resolve_embedder, space_of
 from agentmem.errors import EmbeddingError, InvalidInputError
 from agentmem.protocols import Embedder, GivenEmbeddings
-from agentmem.store.index_rows import all_keys, batches, read_rows
+from agentmem.store.index_rows import batches, read_rows
 from agentmem.tiers.vectors import embed_texts
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Reembedding:
         """Make the vectors of the rows that have no new ones yet."""
         with database.read() as connection:
             made = {row[0] for row in connection.execute("SELECT key FROM embedded_next")}
-            keys = all_keys(connection)
+            keys = _wanted(connection)
         missing = [key for key in keys if key not in made]
         self._counts = (len(keys) - len(missing), len(keys))
         width = self._embedder.ndim * 4
@@ -118,7 +118,9 @@ class Reembedding:
             with database.read() as connection:
                 rows = read_rows(connection, batch)
             vectors = embed_texts(self._embedder, [row[TEXT_AT] for row in rows])
-            fresh = [(row[KEY_AT], vector) for row, vector in zip(rows, vectors, strict=True)]
+            # A row that is gone meanwhile counts as done: there is nothing left to make.
+            fresh = dict.fromkeys(batch, b"")
+            fresh.update((row[KEY_AT], vector) for row, vector in zip(rows, vectors, strict=True))
             database.write(partial(_store, target=_target(self._embedder), made=fresh, width=width))
             self._counts = (min(self.done + len(batch), len(keys)), len(keys))
             if self._progress is not None:
@@ -208,19 +210,30 @@ def _require_target(connection: Any, target: str) -> None:
         )
 
 
-def _store(
-    transaction: Transaction, *, target: str, made: list[tuple[int, bytes]], width: int
-) -> None:
+def _wanted(connection: Any) -> list[int]:
+    """Return the keys of the rows that are to have vectors: every fact, and what has some.
+
+    What waits for its first vectors goes on waiting; they will be of the new embedder.
+    """
+    return [
+        row[0]
+        for row in connection.execute(
+            "SELECT (1 << 56) | id FROM facts UNION SELECT id >> 3 FROM embeddings ORDER BY 1"
+        )
+    ]
+
+
+def _store(transaction: Transaction, *, target: str, made: dict[int, bytes], width: int) -> None:
     connection = transaction.connection
     _require_target(connection, target)
     connection.executemany(
-        "INSERT OR REPLACE INTO embedded_next VALUES (?)", [(key,) for key, _ in made]
+        "INSERT OR REPLACE INTO embedded_next VALUES (?)", [(key,) for key in made]
     )
     connection.executemany(
         "INSERT OR REPLACE INTO embeddings_next VALUES (?, ?)",
         [
             (key * 8 + chunk, vector[chunk * width : (chunk + 1) * width])
-            for key, vector in made
+            for key, vector in made.items()
             for chunk in range(len(vector) // width)
         ],
     )
@@ -231,13 +244,15 @@ def _switch(transaction: Transaction, *, new: Embedder) -> bool:
     connection = transaction.connection
     _require_target(connection, _target(new))
     made = {row[0] for row in connection.execute("SELECT key FROM embedded_next")}
-    keys = all_keys(connection)
+    keys = _wanted(connection)
     if not made.issuperset(keys):
         return False
     connection.execute("DELETE FROM embeddings")
-    connection.execute("DELETE FROM pending_embeddings")
     gone = made.difference(keys)
     connection.executemany("DELETE FROM embedded_next WHERE key = ?", [(key,) for key in gone])
+    connection.execute(
+        "DELETE FROM pending_embeddings WHERE key IN (SELECT key FROM embedded_next)"
+    )
     connection.execute(
         "INSERT INTO embeddings SELECT id, vector FROM embeddings_next "
         "WHERE id >> 3 IN (SELECT key FROM embedded_next)"
