@@ -46,6 +46,8 @@ if TYPE_CHECKING:
         Candidate,
         Captured,
         Compacted,
+        Document,
+        DocumentWrite,
         Fact,
         Forgotten,
         Hit,
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
         Verification,
     )
     from agentmem.protocols import Clock, Embedder, Extractor, GivenEmbeddings, TokenCounter
+    from agentmem.tiers.documents import Documents
     from agentmem.toollog import (
         Canvas,
         Step,
@@ -94,11 +97,12 @@ _HOMES = {
     "fusion": ("fuse",),
     "memory": ("Memory",),
     "models": (
-        "Candidate", "Captured", "Compacted", "Fact", "Forgotten", "Hit", "Imported", "Job",
+        "Candidate", "Captured", "Compacted", "Document", "DocumentWrite", "Fact", "Forgotten", "Hit", "Imported", "Job",
         "Judgement", "Message", "Persona", "PersonaEntry", "Report", "Scene", "Stats",
         "Trace", "TraceStep", "Trust", "Turn", "Verification",
     ),
     "protocols": ("Clock", "Embedder", "Extractor", "GivenEmbeddings", "TokenCounter"),
+    "tiers.documents": ("Documents",),
     "toollog": ("Canvas", "Step", "ToolCall", "compress", "parse", "skeleton", "tool_calls"),
     "toollog.formats": ("iter_tool_calls",),
     "toollog.models": ("ToolLogWarning",),
@@ -117,6 +121,9 @@ __all__ = [
     "ConflictError",
     "CorruptStoreError",
     "DimensionError",
+    "Document",
+    "DocumentWrite",
+    "Documents",
     "Embedder",
     "EmbedderMismatchError",
     "EmbeddingError",
