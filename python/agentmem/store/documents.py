@@ -9,8 +9,9 @@ replaces the row: no version stays.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentmem.store.links import dependants, source_numbers
 from agentmem.store.scopes import subtree_clause
@@ -35,6 +36,11 @@ __all__ = [
 SEARCHED = "document"
 UNSEARCHED = "value"
 KINDS = (SEARCHED, UNSEARCHED)
+COMPARED = {"$eq": "=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+# A key with dots may be a path, and the others would end a quoted name.
+NOT_IN_PATH = re.compile('[."\\\\\x00-\x1f\ud800-\udfff]')
+# Numbers that integers and floats both hold exactly.
+EXACT = 1 << 53
 # Of rows that a host may see; the parameter is the present.
 _ALIVE = (
     "facts.superseded_ms IS NULL AND facts.kind IN ('document', 'value') "
@@ -42,7 +48,7 @@ _ALIVE = (
 )
 _COLUMNS = (
     "facts.id, scopes.path, facts.key, facts.metadata, facts.valid_from_ms, facts.created_ms, "
-    "facts.valid_to_ms, facts.value"
+    "facts.valid_to_ms, facts.value, facts.kind"
 )
 
 
@@ -57,6 +63,7 @@ class DocumentRow(NamedTuple):
     written_ms: int
     expires_ms: int | None
     life: str | None
+    kind: str
 
     @property
     def ttl_ms(self) -> int | None:
@@ -74,19 +81,54 @@ def get(connection: apsw.Connection, path: str, key: str, *, now_ms: int) -> Doc
     return None if row is None else DocumentRow._make(row)
 
 
+def _narrowed(where: Mapping[str, Any] | None) -> tuple[str, list[Any]]:
+    """Return an SQL condition, and its bindings, that every row fulfils for which ``where`` holds.
+
+    Only what SQLite decides alike, or more generously, is in it; the caller tests the rest.
+    """
+    clauses: list[str] = []
+    bindings: list[Any] = []
+    for key, condition in (where or {}).items():
+        if key.startswith("$") or NOT_IN_PATH.search(key):
+            continue
+        for name, operand in (
+            condition.items() if isinstance(condition, Mapping) else (("$eq", condition),)
+        ):
+            is_text = isinstance(operand, str) and "\0" not in operand
+            is_number = isinstance(operand, int | float) and abs(operand) < EXACT
+            if name in COMPARED and (is_text or is_number):
+                path = f'$."{key}"'
+                clauses.append(
+                    f" AND (json_extract(facts.metadata, ?) {COMPARED[name]} ? "
+                    "OR json_type(facts.metadata, ?) = 'array')"
+                )
+                bindings += [path, int(operand) if isinstance(operand, bool) else operand, path]
+    return "".join(clauses), bindings
+
+
 def newest(
-    connection: apsw.Connection, path: str, *, now_ms: int, kinds: Sequence[str] = KINDS
+    connection: apsw.Connection,
+    path: str,
+    *,
+    now_ms: int,
+    kinds: Sequence[str] = KINDS,
+    where: Mapping[str, Any] | None = None,
 ) -> Iterator[DocumentRow]:
-    """Yield the documents of a scope and those below it, the last written first."""
+    """Yield documents of a scope and those below it, the last written first.
+
+    ``where`` was checked; it leaves out some of the rows for which it does not hold.
+    """
+    narrowed, operands = _narrowed(where)
     clause, bindings = subtree_clause(path, "facts.scope_id")
-    # Ids grow with each write. The keys' index gives them without a look at the rows.
+    # Ids grow with each write. The keys' index gives them without a look at the rows, and the limit
+    # keeps SQLite from dissolving the inner query, whose order is that of the outer loop.
     cursor = connection.execute(
         f"SELECT {_COLUMNS} FROM (SELECT id FROM facts WHERE key IS NOT NULL "
-        f"AND superseded_ms IS NULL AND {clause} ORDER BY id DESC) AS wanted "
+        f"AND superseded_ms IS NULL AND {clause} ORDER BY id DESC LIMIT -1) AS wanted "
         "CROSS JOIN facts ON facts.id = wanted.id "
         f"CROSS JOIN scopes ON scopes.id = facts.scope_id WHERE {_ALIVE} "
-        "AND facts.kind IN (SELECT value FROM json_each(?))",
-        (*bindings, now_ms, json.dumps(list(kinds))),
+        f"AND facts.kind IN (SELECT value FROM json_each(?)){narrowed}",
+        (*bindings, now_ms, json.dumps(list(kinds)), *operands),
     )
     return map(DocumentRow._make, cursor)
 

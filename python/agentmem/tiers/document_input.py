@@ -122,9 +122,10 @@ def unit_vectors(several: Sequence[Any], ndim: int) -> list[bytes]:
     has_direction = norms > LEAST_NORM
     matrix /= np.where(has_direction, norms, np.float32(1))[:, None]
     raw, width, found, row = matrix.tobytes(), ndim * 4, [], 0
+    is_whole = bool(has_direction.all())
     for array in arrays:
         end = row + len(array)
-        if has_direction[row:end].all():
+        if is_whole or has_direction[row:end].all():
             found.append(raw[row * width : end * width])
         else:
             found.append(matrix[row:end][has_direction[row:end]].tobytes())

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 from agentmem.errors import InvalidInputError
-from agentmem.models import Document, DocumentWrite, from_ms
+from agentmem.models import Document, DocumentWrite, Trust, from_ms
 from agentmem.protocols import GivenEmbeddings
 from agentmem.store import documents, embeddings
-from agentmem.store.conditions import check_where
+from agentmem.store.conditions import check_where, matches
 from agentmem.store.index_rows import fact_index_rows
 from agentmem.store.scopes import check_scope, join_scope
 from agentmem.tiers.document_input import checked_documents
-from agentmem.tiers.document_rows import remove, write_documents
+from agentmem.tiers.document_rows import PRIORITY, remove, write_documents
 from agentmem.tiers.recall import MAX_K, RRF_K, WEIGHTS, depth_of, query_text
 from agentmem.tiers.vectors import embed_query, embed_texts, given_vector
 
@@ -36,6 +37,18 @@ LEAST_MOVE = 0.01
 Accept = Callable[[Mapping[str, Any]], bool]
 
 
+class Fields(NamedTuple):
+    """What a condition may ask of a document."""
+
+    metadata: Mapping[str, Any]
+    kind: str
+    subject: str
+    session: str | None = None
+    tags: tuple[str, ...] = ()
+    priority: int = PRIORITY
+    trust: int = Trust.USER
+
+
 class Documents:
     """JSON documents by scope and key, in a memory; see ``Memory.documents``.
 
@@ -54,7 +67,7 @@ class Documents:
         self._base = scope
 
     def _path(self, scope: str) -> str:
-        return check_scope(join_scope(self._base, check_scope(scope)))
+        return _joined(self._base, scope)
 
     def _below(self, path: str) -> str:
         return path[len(self._base) + 1 :] if self._base else path
@@ -133,21 +146,38 @@ class Documents:
         )
 
     def scan(
-        self, scope: str = "", *, accept: Accept | None = None, limit: int = 100, offset: int = 0
+        self,
+        scope: str = "",
+        *,
+        where: Mapping[str, Any] | None = None,
+        accept: Accept | None = None,
+        limit: int = 100,
+        offset: int = 0,
     ) -> list[Document]:
         """Return the documents of a scope and those below it, the last written first.
 
         Args:
             scope: Where to look.
+            where: Conditions on values, as in ``recall``.
             accept: Says of a value whether it is wanted.
             limit: At most so many.
             offset: How many are left out at the beginning.
         """
         self._opened.check()
-        return self._newest(self._path(scope), documents.KINDS, accept, limit, offset)
+        check_where(where)
+        return self._newest(
+            self._path(scope), documents.KINDS, where, accept, limit=limit, offset=offset
+        )
 
     def _newest(
-        self, path: str, kinds: Sequence[str], accept: Accept | None, limit: int, offset: int
+        self,
+        path: str,
+        kinds: Sequence[str],
+        where: Mapping[str, Any] | None,
+        accept: Accept | None,
+        *,
+        limit: int,
+        offset: int,
     ) -> list[Document]:
         end = _page(limit, offset)
         found: list[Document] = []
@@ -156,12 +186,14 @@ class Documents:
             return found
         with self._opened.database.read() as connection:
             for row in documents.newest(
-                connection, path, now_ms=self._opened.now_ms(), kinds=kinds
+                connection, path, now_ms=self._opened.now_ms(), kinds=kinds, where=where
             ):
                 value = None
-                if accept is not None:
+                if accept is not None or where:
                     value = orjson.loads(row.metadata)
-                    if not accept(value):
+                    if where and not matches(where, Fields(value, row.kind, row.key)):
+                        continue
+                    if accept is not None and not accept(value):
                         continue
                 seen += 1
                 if seen > offset:
@@ -225,7 +257,12 @@ class Documents:
         if fill and len(rows) < end:
             first = max(offset, len(rows))
             hits += self._newest(
-                path, (documents.UNSEARCHED,), accept, end - first, first - len(rows)
+                path,
+                (documents.UNSEARCHED,),
+                where,
+                accept,
+                limit=end - first,
+                offset=first - len(rows),
             )
         return hits
 
@@ -323,6 +360,11 @@ class Documents:
             if not documents.expired(connection, self._base, now_ms=opened.now_ms(), limit=1):
                 return 0
         return sum(_until_less(lambda: opened.database.write(operation)))
+
+
+@lru_cache(maxsize=4096)
+def _joined(base: str, scope: str) -> str:
+    return check_scope(join_scope(base, check_scope(scope)))
 
 
 def _until_less(sweep: Callable[[], int]) -> Iterator[int]:

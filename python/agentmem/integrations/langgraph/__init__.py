@@ -11,7 +11,7 @@ Example:
 from __future__ import annotations
 
 try:
-    import langgraph.store.base
+    import langgraph.store.base  # noqa: F401
 except ImportError as error:
     raise ImportError(
         "agentmem.integrations.langgraph needs LangGraph; "

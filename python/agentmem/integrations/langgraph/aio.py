@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Self
 
 from langchain_core.embeddings import Embeddings
-from langgraph.store.base import IndexConfig, Op, Result, TTLConfig
+from langgraph.store.base import IndexConfig, Item, Op, Result, SearchItem, TTLConfig
 from langgraph.store.base.batch import AsyncBatchedBaseStore
 
 from agentmem.integrations.langgraph.namespaces import check_op
@@ -105,6 +105,45 @@ class AsyncAgentMemStore(AsyncBatchedBaseStore):
                 "AgentMemStore, which any loop may call"
             )
         super()._ensure_task()
+
+    def _require_running(self) -> None:
+        """Hold a call from another thread to a loop that can answer it."""
+        self._store.setup()
+        if not self._loop.is_running():
+            raise asyncio.InvalidStateError(
+                "the event loop of this store does not run, so nothing would answer; use "
+                "AgentMemStore, which needs no loop"
+            )
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Run operations from another thread, as ``abatch`` does."""
+        self._require_running()
+        return super().batch(ops)
+
+    def get(self, *args: Any, **options: Any) -> Item | None:
+        """Do as ``aget``, from another thread."""
+        self._require_running()
+        return super().get(*args, **options)
+
+    def search(self, *args: Any, **options: Any) -> list[SearchItem]:
+        """Do as ``asearch``, from another thread."""
+        self._require_running()
+        return super().search(*args, **options)
+
+    def put(self, *args: Any, **options: Any) -> None:
+        """Do as ``aput``, from another thread."""
+        self._require_running()
+        super().put(*args, **options)
+
+    def delete(self, *args: Any, **options: Any) -> None:
+        """Do as ``adelete``, from another thread."""
+        self._require_running()
+        super().delete(*args, **options)
+
+    def list_namespaces(self, *args: Any, **options: Any) -> list[tuple[str, ...]]:
+        """Do as ``alist_namespaces``, from another thread."""
+        self._require_running()
+        return super().list_namespaces(*args, **options)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Run operations as ``AgentMemStore.abatch`` does."""

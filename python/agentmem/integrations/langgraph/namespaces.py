@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from langgraph.store.base import (
@@ -18,7 +19,7 @@ from langgraph.store.base import (
 from agentmem.errors import InvalidInputError
 from agentmem.store.scopes import check_scope
 
-__all__ = ["check_op", "does_match", "listed", "to_namespace", "to_scope"]
+__all__ = ["check_op", "common_prefix", "does_match", "listed", "to_namespace", "to_scope"]
 
 Namespace = tuple[str, ...]
 # What a scope's segment can't hold, and the sign that begins an escape.
@@ -31,7 +32,8 @@ def _escape(found: re.Match[str]) -> str:
     return f"%{code:02X}" if code <= 0xFF else f"%u{code:04X}"  # noqa: PLR2004
 
 
-def to_scope(namespace: Sequence[str]) -> str:
+@lru_cache(maxsize=4096)
+def to_scope(namespace: Namespace) -> str:
     """Return the scope of a namespace, whose labels were checked.
 
     Raises:
@@ -41,11 +43,10 @@ def to_scope(namespace: Sequence[str]) -> str:
     try:
         return check_scope(path)
     except InvalidInputError as error:
-        raise InvalidNamespaceError(
-            f"{error}; the namespace is {tuple(namespace)!r:.200}"
-        ) from error
+        raise InvalidNamespaceError(f"{error}; the namespace is {namespace!s:.200}") from error
 
 
+@lru_cache(maxsize=4096)
 def to_namespace(scope: str) -> Namespace:
     """Return the namespace of a scope."""
     if not scope:

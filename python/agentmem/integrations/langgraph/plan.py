@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from langgraph.store.base import GetOp, ListNamespacesOp, Op, PutOp, SearchOp
@@ -58,7 +57,7 @@ class Plan:
         gets: Reads by key, each with its place in the batch.
         searches: Searches, each with its place.
         lists: Listings of namespaces, each with its place.
-        writes: The last write of each scope and key.
+        puts: The last write of each scope and key.
         texts: What needs a vector, each once, with its place among the vectors.
         queries: What is asked, each once.
 
@@ -72,11 +71,12 @@ class Plan:
         self.gets: list[tuple[int, GetOp]] = []
         self.searches: list[tuple[int, SearchOp]] = []
         self.lists: list[tuple[int, ListNamespacesOp]] = []
-        self.writes: dict[tuple[str, str], DocumentWrite] = {}
+        self.puts: dict[tuple[str, str], PutOp] = {}
         self.texts: dict[str, int] = {}
         self.queries: dict[str, None] = {}
-        self._groups: dict[tuple[str, str], list[str]] = {}
-        puts: dict[tuple[str, str], PutOp] = {}
+        self._texts: dict[tuple[str, str], list[str]] = {}
+        self._vectors: npt.NDArray[np.float32] | None = None
+        puts = self.puts
         scopes: dict[tuple[str, ...], str] = {}
         for at, op in enumerate(ops):
             check_op(op)
@@ -97,34 +97,26 @@ class Plan:
             else:
                 self.lists.append((at, op))
         for place, put in puts.items():
-            self._add(place, put, fields)
-
-    def _add(self, place: tuple[str, str], op: PutOp, fields: list[Path] | None) -> None:
-        scope, key = place
-        if op.value is not None and not isinstance(op.value, Mapping):
-            raise InvalidInputError(f"value: a mapping is needed, {op.value!r:.80} was given")
-        texts: list[str] = []
-        if op.value is not None and fields is not None and op.index is not False:
-            if op.index is None:
-                paths = fields
-            elif isinstance(op.index, list | tuple):
-                paths = [_tokenized(path) for path in op.index]
-            else:
-                raise InvalidInputError(
-                    f"index: False, None or a list of paths is allowed, {op.index!r} was given"
-                )
-            texts = self._texts(op.value, paths)
-        ttl_s = None if op.ttl is None else op.ttl * 60
-        self.writes[place] = DocumentWrite(
-            key=key, value=op.value, scope=scope, texts=texts, ttl_s=ttl_s
-        )
-        if texts:
-            group = self._groups[place] = grouped_texts(texts)
-            for text in group:
+            texts = self._texts[place] = self._searched(put, fields)
+            for text in grouped_texts(texts):
                 self.texts.setdefault(text, len(self.texts))
 
     @staticmethod
-    def _texts(value: Mapping[str, Any], paths: list[Path]) -> list[str]:
+    def _searched(op: PutOp, fields: list[Path] | None) -> list[str]:
+        """Return the texts by which a put is found."""
+        if op.value is not None and not isinstance(op.value, Mapping):
+            raise InvalidInputError(f"value: a mapping is needed, {op.value!r:.80} was given")
+        if op.value is None or fields is None or op.index is False:
+            return []
+        if op.index is None:
+            paths = fields
+        elif isinstance(op.index, list | tuple):
+            paths = [_tokenized(path) for path in op.index]
+        else:
+            raise InvalidInputError(
+                f"index: False, None or a list of paths is allowed, {op.index!r} was given"
+            )
+        value = op.value
         try:
             found = [text for path in paths for text in get_text_at_path(value, path)]
         except (TypeError, ValueError, RecursionError) as error:
@@ -132,7 +124,25 @@ class Plan:
         return [text for text in dict.fromkeys(found) if text and not text.isspace()]
 
     def give_vectors(self, vectors: npt.NDArray[np.float32]) -> None:
-        """Give each write the vectors of its texts; ``vectors`` are in the order of ``texts``."""
-        for place, group in self._groups.items():
-            rows = vectors[[self.texts[text] for text in group]]
-            self.writes[place] = replace(self.writes[place], embeddings=rows)
+        """Take the vectors of ``texts``, shape ``(len(texts), ndim)``."""
+        self._vectors = vectors
+
+    def writes(self) -> Iterator[DocumentWrite]:
+        """Yield the last write of each scope and key, with the vectors that were given."""
+        for place, op in self.puts.items():
+            texts = self._texts[place]
+            rows = None
+            if texts and self._vectors is not None:
+                if len(texts) == 1:
+                    first = self.texts[texts[0]]
+                    rows = self._vectors[first : first + 1]
+                else:
+                    rows = self._vectors[[self.texts[text] for text in grouped_texts(texts)]]
+            yield DocumentWrite(
+                key=place[1],
+                value=op.value,
+                scope=place[0],
+                texts=texts,
+                embeddings=rows,
+                ttl_s=None if op.ttl is None else op.ttl * 60,
+            )

@@ -226,16 +226,18 @@ class AgentMemStore(BaseStore):
 
     def _run(self, plan: Plan, documents: Any, queries: Any) -> list[Result]:
         results: list[Result] = [None] * plan.count
+        vectors: dict[str, Any] = {}
         if self.embeddings is not None:
             ndim = self.memory.embedder.ndim
-            plan.give_vectors(matrix(documents, len(plan.texts), ndim))
-            vectors = dict(zip(plan.queries, matrix(queries, len(plan.queries), ndim), strict=True))
-        else:
-            vectors = {}
+            if plan.texts:
+                plan.give_vectors(matrix(documents, len(plan.texts), ndim))
+            if plan.queries:
+                made = matrix(queries, len(plan.queries), ndim)
+                vectors = dict(zip(plan.queries, made, strict=True))
         touched: list[tuple[str, str]] = []
         if plan.gets:
             found = self._documents.get_many(
-                [(to_scope(op.namespace), op.key) for _, op in plan.gets]
+                [(to_scope(tuple(op.namespace)), op.key) for _, op in plan.gets]
             )
             for (at, op), document in zip(plan.gets, found, strict=True):
                 if document is not None:
@@ -243,23 +245,25 @@ class AgentMemStore(BaseStore):
                     if op.refresh_ttl:
                         touched.append((document.scope, document.key))
         for at, search in plan.searches:
-            documents = self._search(search, vectors)
-            results[at] = _search_items(documents)
+            hits = self._search(search, vectors)
+            results[at] = _search_items(hits)
             if search.refresh_ttl:
-                touched += [(document.scope, document.key) for document in documents]
+                touched += [(document.scope, document.key) for document in hits]
         for at, op_list in plan.lists:
             results[at] = self._list(op_list)
         if touched and self.ttl_config and self.ttl_config.get("refresh_on_read", False):
             self._documents.touch(touched)
-        if plan.writes:
-            self._documents.write(plan.writes.values())
+        if plan.puts:
+            self._documents.write(plan.writes())
         return results
 
     def _search(self, op: SearchOp, vectors: Mapping[str, Any]) -> list[Document]:
         where, accept = compiled(op.filter)
-        scope = to_scope(op.namespace_prefix)
+        scope = to_scope(tuple(op.namespace_prefix))
         if not op.query or self.index_config is None:
-            return self._documents.scan(scope, accept=accept, limit=op.limit, offset=op.offset)
+            return self._documents.scan(
+                scope, where=where, accept=accept, limit=op.limit, offset=op.offset
+            )
         return self._documents.search(
             op.query, scope, embedding=vectors.get(op.query), where=where, accept=accept,
             fill=True, limit=op.limit, offset=op.offset,
