@@ -115,17 +115,17 @@ class HashEmbedder:
         import numpy as np
 
         rows = np.empty((len(texts), self._ndim), np.float32)
-        for row, text in zip(rows, texts, strict=True):
+        for at, text in enumerate(texts):
             # A text without words has the direction of the empty word.
             words = sorted(set(WORD.findall(text.lower()))) or [""]
-            row[:] = sum(_direction(word, self._ndim) for word in words)
-            row /= np.linalg.norm(row)
+            rows[at] = sum(_direction(word, self._ndim) for word in words)
+            rows[at] /= np.linalg.norm(rows[at])
         return rows
 
 
 def gate_recall(
     benchmark: Any,
-    memory: Memory,  # noqa: F811
+    memory: Memory,
     cases: Iterable[tuple[str, str | Iterable[str]]],
     *,
     k: int = 10,
