@@ -97,8 +97,8 @@ _HOMES = {
     "fusion": ("fuse",),
     "memory": ("Memory",),
     "models": (
-        "Candidate", "Captured", "Compacted", "Document", "DocumentWrite", "Fact", "Forgotten", "Hit", "Imported", "Job",
-        "Judgement", "Message", "Persona", "PersonaEntry", "Report", "Scene", "Stats",
+        "Candidate", "Captured", "Compacted", "Document", "DocumentWrite", "Fact",
+        "Forgotten", "Hit", "Imported", "Job", "Judgement", "Message", "Persona", "PersonaEntry", "Report", "Scene", "Stats",
         "Trace", "TraceStep", "Trust", "Turn", "Verification",
     ),
     "protocols": ("Clock", "Embedder", "Extractor", "GivenEmbeddings", "TokenCounter"),

@@ -71,7 +71,7 @@ def test_what_was_put_is_there_after_a_reopen(tmp_path):
 
 def test_words_and_vectors_both_find(tmp_path):
     class Blind(Hashed):
-        """Knows nothing of part numbers: each text has nearly the direction of every other."""
+        """Knows nothing of names: each text has nearly the direction of every other."""
 
         def embed_documents(self, texts):
             return [[1.0, 0.01 * (len(text) % 7), 0, 0] for text in texts]
@@ -80,9 +80,9 @@ def test_words_and_vectors_both_find(tmp_path):
             return self.embed_documents([text])[0]
 
     with AgentMemStore(tmp_path / "s", index={**INDEX, "dims": 4, "embed": Blind()}) as store:
-        for n in range(200):
-            store.put(("parts",), f"p{n}", {"text": f"part number QX{n:04d} of the list"})
-        found = store.search(("parts",), query="where is QX0137", limit=3)
+        names = ["".join("bcdfghjklm"[int(d)] for d in f"{n:04}") for n in range(200)]
+        store.batch([PutOp(("parts",), f"p{n}", {"text": name}) for n, name in enumerate(names)])
+        found = store.search(("parts",), query=names[137], limit=3)
         # The vector alone has it at place 137.
         assert "p137" in keys(found)[:2]
         scores = [item.score for item in found]
@@ -450,7 +450,7 @@ def test_a_folder_that_is_none_is_refused(tmp_path):
      {"embed": Hashed(), "dims": 64, "distance_type": "l2"}],
 )  # fmt: skip
 def test_a_wrong_index_is_refused(tmp_path, index):
-    with pytest.raises(ValueError, match="index|dims"):
+    with pytest.raises(ValueError, match=r"index|dims"):
         AgentMemStore(tmp_path / "s", index=index)
 
 
@@ -502,8 +502,16 @@ def test_items_move_with_an_export(tmp_path, store):
         copy.put(("a", "b"), "k", {"text": "changed"})
         copy.delete(("a",), "kept")
         assert keys(copy.search(())) == ["k"]
-        copy.memory.reembed(HashEmbedder(32))
         assert copy.memory.verify().ok
+
+
+def test_items_move_to_another_model(store):
+    store.put(("a",), "k", {"text": "some words"})
+    store.put(("a",), "kept", {"n": 1}, index=False)
+    store.memory.reembed(HashEmbedder(32))
+    assert [fact.kind for fact in store.memory.facts()] == ["document", "value"]
+    assert store.memory.recall("words", k=1)[0].ann_rank == 1
+    assert store.memory.verify().ok
 
 
 def test_threads_lose_nothing(store):
