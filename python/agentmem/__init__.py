@@ -98,7 +98,8 @@ _HOMES = {
     "memory": ("Memory",),
     "models": (
         "Candidate", "Captured", "Compacted", "Document", "DocumentWrite", "Fact",
-        "Forgotten", "Hit", "Imported", "Job", "Judgement", "Message", "Persona", "PersonaEntry", "Report", "Scene", "Stats",
+        "Forgotten", "Hit", "Imported", "Job", "Judgement", "Message", "Persona",
+        "PersonaEntry", "Report", "Scene", "Stats",
         "Trace", "TraceStep", "Trust", "Turn", "Verification",
     ),
     "protocols": ("Clock", "Embedder", "Extractor", "GivenEmbeddings", "TokenCounter"),
