@@ -79,16 +79,19 @@ class Plan:
         puts = self.puts
         scopes: dict[tuple[str, ...], str] = {}
         for at, op in enumerate(ops):
-            check_op(op)
             self.count = at + 1
             if isinstance(op, PutOp):
                 namespace = tuple(op.namespace)
                 scope = scopes.get(namespace)
                 if scope is None:
+                    # Once a namespace: a batch has many puts and few of these.
+                    check_op(op)
                     scope = scopes[namespace] = to_scope(namespace)
                 puts.pop((scope, op.key), None)
                 puts[scope, op.key] = op
-            elif isinstance(op, GetOp):
+                continue
+            check_op(op)
+            if isinstance(op, GetOp):
                 self.gets.append((at, op))
             elif isinstance(op, SearchOp):
                 self.searches.append((at, op))
