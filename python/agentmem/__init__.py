@@ -51,6 +51,8 @@ if TYPE_CHECKING:
         Candidate,
         Captured,
         Compacted,
+        Document,
+        DocumentWrite,
         Fact,
         Forgotten,
         Hit,
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
         Verification,
     )
     from agentmem.protocols import Clock, Embedder, Extractor, GivenEmbeddings, TokenCounter
+    from agentmem.tiers.documents import Documents
     from agentmem.tiers.reembed import Reembedding
     from agentmem.toollog import (
         Canvas,
@@ -105,12 +108,14 @@ _HOMES = {
     "fusion": ("fuse",),
     "memory": ("Memory",),
     "models": (
-        "Candidate", "Captured", "Compacted", "Fact", "Forgotten", "Hit", "Imported", "Job",
-        "Judgement", "Message", "Persona", "PersonaEntry", "Report", "Scene", "Stats",
+        "Candidate", "Captured", "Compacted", "Document", "DocumentWrite", "Fact",
+        "Forgotten", "Hit", "Imported", "Job", "Judgement", "Message", "Persona",
+        "PersonaEntry", "Report", "Scene", "Stats",
         "Trace", "TraceStep", "Trust", "Turn", "Verification",
     ),
     "protocols": ("Clock", "Embedder", "Extractor", "GivenEmbeddings", "TokenCounter"),
     "tiers.reembed": ("Reembedding",),
+    "tiers.documents": ("Documents",),
     "toollog": ("Canvas", "Step", "ToolCall", "compress", "parse", "skeleton", "tool_calls"),
     "toollog.formats": ("iter_tool_calls",),
     "toollog.models": ("ToolLogWarning",),
@@ -129,6 +134,9 @@ __all__ = [
     "ConflictError",
     "CorruptStoreError",
     "DimensionError",
+    "Document",
+    "DocumentWrite",
+    "Documents",
     "Embedder",
     "EmbedderMismatchError",
     "EmbeddingError",
