@@ -10,7 +10,7 @@ import orjson
 
 from agentmem.errors import InvalidInputError
 from agentmem.models import Document, DocumentWrite, Trust, from_ms
-from agentmem.protocols import GivenEmbeddings
+from agentmem.protocols import Embedder, GivenEmbeddings
 from agentmem.store import documents, embeddings
 from agentmem.store.conditions import check_where, matches
 from agentmem.store.index_rows import fact_index_rows
@@ -227,13 +227,20 @@ class Documents:
                 and without a cosine.
             limit: At most so many; ``offset + limit`` of more than 10,000 are cut to these.
             offset: How many are left out at the beginning.
+
+        Raises:
+            EmbeddingError: The embedder failed.
+            EmbedderMismatchError: The memory moved to another embedder meanwhile; ask again.
         """
         opened = self._opened
         opened.check()
         end = min(_page(limit, offset), MAX_K)
         text, path = query_text(query), self._path(scope)
-        vector = self._query_vector(text, embedding)
+        # One reading of it: vector and index must be of the same space.
+        embedder = opened.embedder
+        vector = _query_vector(embedder, text, embedding)
         asked: dict[str, Any] = {
+            "space": embedder.id,
             "weights": WEIGHTS,
             "rrf_k": RRF_K,
             "now_ms": opened.now_ms(),
@@ -265,16 +272,6 @@ class Documents:
                 offset=first - len(rows),
             )
         return hits
-
-    def _query_vector(self, text: str, embedding: Any) -> npt.NDArray[np.float32] | None:
-        import numpy as np
-
-        embedder = self._opened.embedder
-        if embedding is None:
-            return embed_query(embedder, text) if text and not text.isspace() else None
-        if not np.any(np.asarray(embedding)):
-            return None
-        return given_vector(embedding, embedder.ndim)
 
     def _hits(
         self, rows: Sequence[tuple[Any, ...]], vector: npt.NDArray[np.float32] | None
@@ -381,6 +378,18 @@ def grouped_texts(texts: Sequence[str]) -> list[str]:
         return list(texts)
     size = -(-len(texts) // embeddings.MAX_CHUNKS)
     return ["\n".join(texts[at : at + size]) for at in range(0, len(texts), size)]
+
+
+def _query_vector(
+    embedder: Embedder | GivenEmbeddings, text: str, embedding: Any
+) -> npt.NDArray[np.float32] | None:
+    import numpy as np
+
+    if embedding is None:
+        return embed_query(embedder, text) if text and not text.isspace() else None
+    if not np.any(np.asarray(embedding)):
+        return None
+    return given_vector(embedding, embedder.ndim)
 
 
 def _page(limit: int, offset: int) -> int:
