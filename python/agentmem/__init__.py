@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from agentmem._native import HybridIndex, SearchResult
     from agentmem.aio import AsyncMemory
-    from agentmem.embedding import OnnxEmbedder, prepare_model
+    from agentmem.embedding import (
+        MultilingualEmbedder,
+        OnnxEmbedder,
+        prepare_model,
+        prepare_multilingual,
+    )
     from agentmem.errors import (
         AgentMemError,
         ArchiveError,
@@ -54,6 +59,8 @@ if TYPE_CHECKING:
         Captured,
         Compacted,
         Decision,
+        Document,
+        DocumentWrite,
         Draft,
         Evidence,
         Fact,
@@ -91,6 +98,8 @@ if TYPE_CHECKING:
         Reviewer,
         TokenCounter,
     )
+    from agentmem.tiers.documents import Documents
+    from agentmem.tiers.reembed import Reembedding
     from agentmem.toollog import (
         Canvas,
         Step,
@@ -108,7 +117,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "_native": ("HybridIndex", "SearchResult"),
     "aio": ("AsyncMemory",),
-    "embedding": ("OnnxEmbedder", "prepare_model"),
+    "embedding": (
+        "MultilingualEmbedder",
+        "OnnxEmbedder",
+        "prepare_model",
+        "prepare_multilingual",
+    ),
     "errors": (
         "AgentMemError", "ArchiveError", "ClosedError", "ConflictError",
         "CorruptStoreError", "DimensionError", "EmbedderMismatchError", "EmbeddingError",
@@ -122,16 +136,18 @@ _HOMES = {
     "memory": ("Memory",),
     "models": (
         "Archive", "ArchiveCall", "ArchiveMessage", "ArchiveView", "Buffered", "Candidate",
-        "Captured", "Compacted", "Decision", "Draft", "Evidence", "Fact", "Fingerprint",
-        "Forgotten", "Hit", "Imported", "Job", "Judgement", "Loadout", "LoadoutEntry",
-        "Message", "Omitted", "Persona", "PersonaEntry", "Report", "Review", "Scene",
-        "SkillVersion", "SkillView", "Stats", "Task", "Trace", "TraceStep", "Trust", "Turn",
-        "Verification",
+        "Captured", "Compacted", "Decision", "Document", "DocumentWrite", "Draft",
+        "Evidence", "Fact", "Fingerprint", "Forgotten", "Hit", "Imported", "Job",
+        "Judgement", "Loadout", "LoadoutEntry", "Message", "Omitted", "Persona",
+        "PersonaEntry", "Report", "Review", "Scene", "SkillVersion", "SkillView", "Stats",
+        "Task", "Trace", "TraceStep", "Trust", "Turn", "Verification",
     ),
     "protocols": (
         "ArchiveStore", "Clock", "Embedder", "Extractor", "GivenEmbeddings", "Reviewer",
         "TokenCounter",
     ),
+    "tiers.reembed": ("Reembedding",),
+    "tiers.documents": ("Documents",),
     "toollog": ("Canvas", "Step", "ToolCall", "compress", "parse", "skeleton", "tool_calls"),
     "toollog.formats": ("iter_tool_calls",),
     "toollog.models": ("ToolLogWarning",),
@@ -158,6 +174,9 @@ __all__ = [
     "CorruptStoreError",
     "Decision",
     "DimensionError",
+    "Document",
+    "DocumentWrite",
+    "Documents",
     "Draft",
     "Embedder",
     "EmbedderMismatchError",
@@ -184,6 +203,7 @@ __all__ = [
     "MermaidParseError",
     "Message",
     "ModelNotFoundError",
+    "MultilingualEmbedder",
     "NotAStoreError",
     "NotFoundError",
     "NotOwnerError",
@@ -192,6 +212,7 @@ __all__ = [
     "Persona",
     "PersonaEntry",
     "ReadOnlyStoreError",
+    "Reembedding",
     "Report",
     "Review",
     "Reviewer",
@@ -224,6 +245,7 @@ __all__ = [
     "iter_tool_calls",
     "parse",
     "prepare_model",
+    "prepare_multilingual",
     "skeleton",
     "tool_calls",
 ]

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from agentmem.skills import Skills
+    from agentmem.tiers.documents import Documents
     from agentmem.toollog.canvas import Canvas
 
 __all__ = ["Memory"]
@@ -106,6 +107,13 @@ class Memory(Operations):
         from agentmem.skills import Skills
 
         return Skills(self._shared, self._scope)
+
+    @property
+    def documents(self) -> Documents:
+        """A host's JSON documents by scope and key, below this handle's scope."""
+        from agentmem.tiers.documents import Documents
+
+        return Documents(self._shared, self._scope)
 
     def scoped(self, scope: str) -> Memory:
         """Return a handle of the same store, bound to a scope below this one's."""

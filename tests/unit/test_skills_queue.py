@@ -5,11 +5,12 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 
+import apsw
 import pytest
 from tests.skill_help import Canned, body, call, draft, feed, open_memory, pairs, result, user
 
 from agentmem import Decision, Draft, Evidence, Fingerprint, NotFoundError, Trust
-from agentmem.skills import steps
+from agentmem.skills import steps, worker
 from agentmem.skills.body import SECTIONS
 from agentmem.store import skill_tasks
 from agentmem.store.guard import StoreWarning
@@ -197,8 +198,9 @@ def test_the_answer_is_paid_for_once(skills):
     assert never.seen == []
 
 
-def test_a_worker_that_is_gone_three_times_ends_the_task(skills):
+def test_a_worker_that_dies_three_times_ends_the_task(skills, monkeypatch):
     feed(skills, "deploy", "a")
+    monkeypatch.setattr(worker.Worker, "__exit__", lambda self, *_: self.give_up())
 
     def die(_):
         raise KeyboardInterrupt
@@ -211,6 +213,52 @@ def test_a_worker_that_is_gone_three_times_ends_the_task(skills):
     assert skills.review(reviewer=Canned()) == []
     (task,) = skills.queue()
     assert (task.state, task.deaths, "died" in task.error) == ("dead", 3, True)
+
+
+def test_an_interrupted_worker_is_no_fault_of_the_task(skills):
+    feed(skills, "deploy", "a")
+
+    def interrupt(name):
+        if name == "archive read":
+            raise KeyboardInterrupt
+
+    for _ in range(5):
+        steps.set_hook(interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            skills.review(reviewer=Canned())
+        steps.set_hook(None)
+    assert skills.review(reviewer=Canned())[0].outcome == "created"
+
+
+def test_a_reviewer_that_exits_does_not_end_the_host(skills):
+    feed(skills, "deploy", "a")
+
+    def leave(_):
+        raise SystemExit(3)
+
+    (review,) = skills.review(reviewer=Says(leave))
+    assert (review.outcome, "ended itself" in review.error) == ("retry", True)
+
+
+def test_a_full_disk_at_any_step_is_said_and_nothing_is_lost(skills, memory):
+    feed(skills, "deploy", "a")
+    for step in ("claim begun", "claimed", "reviewer answered", "answer stored", "effects written"):
+        armed = [True]
+
+        def full(name, step=step, armed=armed):
+            if name == step or not armed[0]:
+                armed[0] = False
+                raise apsw.FullError("database or disk is full")
+
+        steps.set_hook(full)
+        memory._shared.database._step = lambda _, full=full: full("")
+        with pytest.raises(Exception, match="full"):
+            skills.review(reviewer=Canned())
+        steps.set_hook(None)
+        memory._shared.database._step = None
+        assert memory.sql("SELECT count(*) FROM skill_effects") == [(0,)]
+    assert skills.review(reviewer=Canned())[0].outcome == "created"
+    assert memory.sql("SELECT count(*) FROM skill_effects") == [(1,)]
 
 
 def test_a_damaged_archive_blocks_loudly_and_stays(skills, memory, clock):

@@ -166,6 +166,7 @@ class Reviewing:
             return self._stale(task, error)
         except Exception as error:  # noqa: BLE001 - whatever a reviewer raises is its failure
             return self._failed(task, error)
+        self._approve(applied)
         return _review(
             task, applied.outcome, reasons=decision.reasons, skill=applied.skill,
             version=applied.version, diff=applied.diff, notes=decision.notes,
@@ -202,13 +203,15 @@ class Reviewing:
     ) -> Any:
         """Return what the reviewer says; one that hangs is left behind and counts as failed."""
         answer: list[Any] = []
-        failure: list[BaseException] = []
+        failure: list[Exception] = []
 
         def ask() -> None:
             try:
                 answer.append(self._reviewer.review(view, existing, fingerprints))
-            except BaseException as error:  # noqa: BLE001 - it is raised again by the worker
+            except Exception as error:  # noqa: BLE001 - it is raised again by the worker
                 failure.append(error)
+            except BaseException as error:  # noqa: BLE001 - an exit of the reviewer is not the host's
+                failure.append(SkillError(f"the reviewer ended itself: {error!r}"))
 
         thread = threading.Thread(target=ask, name="agentmem-reviewer", daemon=True)
         deadline = time.monotonic() + self._options.review_timeout_s
@@ -250,9 +253,7 @@ class Reviewing:
             reach("task ended")
             return applied
 
-        applied = self._opened.database.write(operation)
-        self._approve(applied)
-        return applied
+        return self._opened.database.write(operation)
 
     def _approve(self, applied: Applied) -> None:
         if self._options.auto_approve is None or applied.skill is None or applied.version is None:

@@ -10,7 +10,7 @@ import weakref
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 from agentmem.skills.steps import reach
 from agentmem.store import skill_tasks
@@ -82,22 +82,22 @@ def _in_child() -> None:
 os.register_at_fork(after_in_child=_in_child)
 
 
-def _is_dead(folder: Path, token: str) -> bool:
-    """Whether nobody holds a worker's lock any more; then its file is removed."""
+def _end_of(folder: Path, token: str) -> Literal["left", "died"] | None:
+    """Return how a worker ended: it took its file along, or left it unlocked; None if it lives."""
     if not _TOKEN.fullmatch(token):
-        return True
+        return "left"
     path = folder / FOLDER / f"{token}.lock"
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
-        return True
+        return "left"
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return False
+        return None
     else:
         path.unlink(missing_ok=True)
-        return True
+        return "died"
     finally:
         os.close(descriptor)
 
@@ -136,10 +136,16 @@ def reclaim_lost(opened: Opened, own_token: str, watch: Watch) -> int:
     for number, generation, token in leased:
         if token == own_token:
             continue
-        if _is_dead(database.folder, token):
-            lost.append((number, generation, "the worker process died in it"))
+        end = _end_of(database.folder, token)
+        if end == "left":
+            # It was interrupted or met an error of its own, a full disk say: not the task's fault.
+            lost.append((number, generation, 0, "the worker left it unfinished"))
+        elif end == "died":
+            lost.append((number, generation, 1, "the worker process died in it"))
         elif watch.is_stuck(database.folder, number, generation, token):
-            lost.append((number, generation, "the worker showed no progress for the whole lease"))
+            lost.append(
+                (number, generation, 1, "the worker showed no progress for the whole lease")
+            )
     watch.forget({(number, generation) for number, generation, _ in leased})
     if not lost:
         return 0
@@ -150,9 +156,9 @@ def reclaim_lost(opened: Opened, own_token: str, watch: Watch) -> int:
         return sum(
             skill_tasks.reclaim(
                 transaction.connection, number, generation, now_ms,
-                deaths=1, max_deaths=MAX_DEATHS, error=error,
+                deaths=deaths, max_deaths=MAX_DEATHS, error=error,
             )
-            for number, generation, error in lost
+            for number, generation, deaths, error in lost
         )  # fmt: skip
 
     return database.write(operation)
