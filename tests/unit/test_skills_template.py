@@ -37,8 +37,8 @@ def test_align(texts, parts, slots):
 
 
 def test_words_are_never_cut_in_half():
-    parts, slots = align(["v1.20.3 of web-01", "v1.21.3 of web-02"])
-    assert parts == [None, " of ", None]
+    parts, slots = align(["v1.20.3 from web-01", "v1.21.3 from web-02"])
+    assert parts == [None, " from ", None]
     assert slots == [("v1.20.3", "v1.21.3"), ("web-01", "web-02")]
 
 

@@ -7,6 +7,7 @@ pitfalls. One loop over one tool is none, nor is reading without anything done.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -25,6 +26,7 @@ from agentmem.skills.procedure import Pairing, Pitfall, Procedure, pair, weight
 __all__ = [
     "MAX_PITFALLS",
     "MIN_STEPS",
+    "MIN_WEIGHT",
     "Run",
     "common",
     "distinct",
@@ -38,10 +40,13 @@ MIN_STEPS: Final = 3
 """A procedure of fewer steps saves nobody work."""
 
 MAX_PITFALLS: Final = 12
-_MIN_WEIGHT: Final = 2.0
+MIN_WEIGHT: Final = 2.0
+"""Least weight of what two runs share; what any session does is no procedure."""
+
 _CLOSELY: Final = 0.65
 _MIN_SHARE: Final = 0.6
 _MIN_SHARE_LONGER: Final = 0.5
+_MIN_IN_ORDER: Final = 0.75
 _MAX_CALLS: Final = 160
 _MAX_PASSES: Final = 8
 
@@ -108,7 +113,7 @@ def common(one: Sequence[Call], other: Sequence[Call]) -> Pairing | None:
     its = [other[j] for _, j in found.pairs]
     if not is_work(mine) or not is_work(its):
         return None
-    if weight(mine) < _MIN_WEIGHT:
+    if weight(mine) < MIN_WEIGHT:
         return None
     again = {i for i, c in enumerate(one) if any(similarity(c, m) >= ALIKE for m in mine)}
     rest_one = [c for i, c in enumerate(one) if i not in again]
@@ -166,7 +171,7 @@ def _split_score(split: Sequence[Sequence[Call]], start: int, total: int) -> flo
     shared = set(range(len(first)))
     for other in split[1:]:
         found = common(first, other)
-        if found is None:
+        if found is None or _in_order([j for _, j in found.pairs]) < _MIN_IN_ORDER:
             return 0.0
         shared &= {i for i, _ in found.pairs}
     steps = [first[i] for i in sorted(shared)]
@@ -177,6 +182,15 @@ def _split_score(split: Sequence[Sequence[Call]], start: int, total: int) -> flo
         return 0.0
     covered = len(steps) * len(split) / total
     return covered if covered >= _MIN_SHARE else 0.0
+
+
+def _in_order(places: Sequence[int]) -> float:
+    """Return the share of the places in their longest rising row."""
+    tails: list[int] = []
+    for place in places:
+        at = bisect_left(tails, place)
+        tails[at : at + 1] = [place]
+    return len(tails) / len(places)
 
 
 def _alike_words(call: Call, split: Sequence[Sequence[Call]]) -> bool:

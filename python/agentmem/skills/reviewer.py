@@ -17,9 +17,9 @@ from agentmem.skills.body import SHORT, draft_of, leftovers
 from agentmem.skills.calls import Call, is_generic, is_noise, verbs
 from agentmem.skills.gates import led_astray
 from agentmem.skills.lint import lint
-from agentmem.skills.mining import MIN_STEPS, Run, common, is_work, mine, passes, useful
+from agentmem.skills.mining import MIN_STEPS, MIN_WEIGHT, Run, common, is_work, mine, passes, useful
 from agentmem.skills.parameters import spell
-from agentmem.skills.procedure import Procedure
+from agentmem.skills.procedure import Procedure, weight
 from agentmem.skills.refine import Refinement, covered, refine
 from agentmem.skills.single import twin
 from agentmem.skills.success import calls_of, judge
@@ -100,6 +100,8 @@ class RuleReviewer:
             return _reject("too-short")
         if not is_work(kept):
             return _reject("chat", notes="only look-ups, or one tool over and over")
+        if weight(kept) < MIN_WEIGHT:
+            return _reject("chat", notes="only what any session does")
         left = [p for p in pieces if is_work(useful(p.run.calls))]
         return Decision(
             outcome="reject",
