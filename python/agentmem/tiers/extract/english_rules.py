@@ -1,0 +1,168 @@
+"""Lasting rules in English: what an assistant or a team is told to do from now on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from agentmem.tiers.extract import english_words as lexicon
+from agentmem.tiers.extract.english_words import lemma
+from agentmem.tiers.extract.found import Found, Reading
+from agentmem.tiers.extract.segments import Word
+
+__all__ = ["read_rule"]
+
+_LEADS: Final = frozenset("please and but also so then ok okay oh kindly just remember note".split())
+_GENERAL: Final = frozenset("all every any each everything anything".split())
+_OPENERS: Final = ("from now on", "from today on", "from today", "going forward", "in the future", "in future", "by default",
+                   "as a rule", "from here on", "starting today", "whenever", "every time", "each time", "as of today",
+                   "as of now", "from this point on", "unless i say otherwise", "henceforth", "for all future")  # fmt: skip
+
+
+def _one_off(text: str) -> bool:
+    return any(phrase in text for phrase in lexicon.ONE_OFF)
+
+
+def _pieces(tokens: list[str]) -> list[tuple[int, int]]:
+    """Return the stretches between signs and joining words at which an order may begin."""
+    cuts = [0]
+    for k, token in enumerate(tokens):
+        if token in {";", ":", "—", "–", ","} or (
+            token in {"and", "but"} and _order_at(tokens, k + 1, len(tokens), is_strict=True)
+        ):
+            cuts.append(k + 1)
+    return [(one, two) for one, two in zip(cuts, [*cuts[1:], len(tokens)], strict=True) if two > one]
+
+
+def _order_at(tokens: list[str], at: int, end: int, *, is_strict: bool = False) -> int:
+    """Return 1 + the index of the verb of an imperative that begins here, or 0."""
+    k = at
+    while k < end and (tokens[k] in _LEADS or (not is_strict and tokens[k] in {"always", "never", "you", "must", "should"})):
+        k += 1
+    if is_strict and k < end and tokens[k] in {"always", "never"}:
+        k += 1
+    if k < end and tokens[k] == "do" and k + 1 < end and tokens[k + 1] == "not":
+        k += 2
+        if k < end and tokens[k] in {"ever", "you"}:
+            k += 1
+        return k + 1 if k < end and (lemma(tokens[k])[1] == "base") else 0
+    if k < end and tokens[k] == "stop":
+        return k + 1
+    return k + 1 if k < end and tokens[k] in lexicon.RULE_VERBS and not (is_strict and k == at) else 0
+
+
+def read_rule(tokens: list[str], places: list[Word], ended: str, reading: Reading) -> list[Found]:
+    """Return the lasting rules of a sentence; one-off orders and questions are silent."""
+    whole = " ".join(tokens)
+    if ended == "?" or _one_off(whole):
+        return []
+    lasting = any(phrase in whole for phrase in lexicon.LASTING) or not lexicon.LASTING_WORDS.isdisjoint(tokens)
+    found: list[Found] = []
+    if lasting or tokens[0] in lexicon.RULE_VERBS | _LEADS | {"do", "you", "stop", "no", "only", "i"} or "rule" in tokens or "must" in tokens:
+        for start, end in _merged(tokens, _pieces(tokens)):
+            rule = _rule_of(tokens, places, start, end, lasting=lasting, reading=reading)
+            if rule is not None:
+                found.append(rule)
+    return found
+
+
+def _merged(tokens: list[str], pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join an opener ("from now on,", "whenever you show money,") to the order that follows it."""
+    joined: list[tuple[int, int]] = []
+    for start, end in pieces:
+        if joined:
+            before = " ".join(tokens[joined[-1][0] : joined[-1][1]])
+            opener = before.startswith(_OPENERS) or before.startswith(("when ", "if ", "for "))
+            bare = not _order_at(tokens, start, end) and tokens[start - 1] == ","
+            if opener and (before.startswith(_OPENERS) or _order_at(tokens, start, end)):
+                joined[-1] = (joined[-1][0], end)
+                continue
+            if bare:
+                joined[-1] = (joined[-1][0], end)
+                continue
+        joined.append((start, end))
+    return joined
+
+
+def _rule_of(
+    tokens: list[str], places: list[Word], start: int, end: int, *, lasting: bool, reading: Reading
+) -> Found | None:
+    while end - 1 > start and (tokens[end - 1] in lexicon.PUNCTUATION or tokens[end - 1] in {"and", "but"}):
+        end -= 1
+    piece = tokens[start:end]
+    text = " ".join(piece)
+    if text.startswith(("if ", "i ", "it ", "he ", "she ", "they ")) and not text.startswith(
+        ("if you ", "i want you to ", "i need you to ", "i would like you to ", "i expect you to ")
+    ):
+        return None
+    here = (
+        any(phrase in text for phrase in lexicon.LASTING)
+        or not lexicon.LASTING_WORDS.isdisjoint(piece)
+    )
+    order = start
+    opener = next((one for one in _OPENERS if text.startswith(one)), None)
+    if opener:
+        order = start + len(opener.split())
+        while order < end and not (tokens[order] in lexicon.PUNCTUATION) and opener in {"whenever", "every time", "each time", "for all future"}:
+            order += 1
+        while order < end and tokens[order] in lexicon.PUNCTUATION:
+            order += 1
+    subject = "assistant"
+    asked = ("i want you to ", "i need you to ", "i would like you to ", "i expect you to ", "make sure to ", "make sure you ", "remember to ", "be sure to ")
+    for phrase in asked:
+        if " ".join(tokens[order:end]).startswith(phrase):
+            order += len(phrase.split())
+            break
+    verb = _order_at(tokens, order, end)
+    if verb:
+        if not (here or (lasting and opener) or _is_general(tokens[verb - 1 : end], order < verb - 1 and "not" in tokens[order:verb])):
+            return None
+        if tokens[verb - 1] in {"mind", "worry", "forget", "hesitate"}:
+            return None
+    else:
+        told = _team_rule(tokens, order, end, here=here, reading=reading)
+        if told is None:
+            return None
+        subject = told
+    first, last = places[start].start, places[end - 1].end
+    said = reading.text[first:last].strip(" ,;")
+    for lead in ("and ", "but ", "please ", "also ", "so "):
+        if said.lower().startswith(lead):
+            said = said[len(lead):]
+    text = " ".join(said.split())
+    return Found("instruction", first, last, f"{text[:1].upper()}{text[1:]}.", subject, None, None, False, None,
+                 0.9 if here else 0.7)  # fmt: skip
+
+
+def _is_general(order: list[str], is_negated: bool) -> bool:
+    """Whether an order without a word like "always" still speaks of every case."""
+    if not lexicon.STYLE_NOUNS.isdisjoint(order[1:5]) and (_GENERAL.intersection(order) or order[0] in {"keep", "write", "answer", "name", "prefix", "format"}):
+        return not {"this", "these", "that", "those"} & set(order)
+    if order[0] in {"answer", "reply", "respond", "speak", "talk", "call", "address", "use", "write"} and not lexicon.STYLE_WORDS.isdisjoint(order):
+        return not {"this", "these", "that", "those", "it"} & set(order)
+    if order[0] == "call" and order[1:2] == ["me"]:
+        return True
+    deictic = {"this", "that", "it", "yet", "here", "now", "these", "those", "me", "worry", "today", "them"}
+    if is_negated:
+        return order[0] in lexicon.RULE_VERBS and not deictic & set(order) and len(order) > 1
+    return bool(_GENERAL.intersection(order[1:4])) and not deictic & set(order) and order[0] in {"write", "use", "keep", "name", "put", "format", "sign", "prefix", "store"}
+
+
+def _team_rule(tokens: list[str], at: int, end: int, *, here: bool, reading: Reading) -> str | None:
+    """Return whose rule a statement is ("we never deploy on Fridays", "PRs must have …")."""
+    piece = tokens[at:end]
+    if not piece:
+        return None
+    if piece[0] in {"we", "everyone", "everybody", "nobody", "developers"} and reading.is_team:
+        if {"always", "never", "must"} & set(piece[:4]) or piece[1:3] == ["do", "not"]:
+            return "team"
+        return None
+    if {"rule", "policy", "convention", "guideline"} & set(piece[:5]) and ({"is", "that", ":", "says"} & set(piece[:7])):
+        return "team"
+    if piece[0] == "no" and "without" in piece:
+        return "team"
+    if piece[0] in {"i", "he", "she", "they", "it", "there", "you"}:
+        return None
+    if "must" in piece[1:6] and "have" not in piece[piece.index("must") + 1 : piece.index("must") + 2]:
+        return "team"
+    may = any(piece[k] == "may" and k + 1 < len(piece) for k in range(1, min(6, len(piece))))
+    return "team" if may and here else None

@@ -1,0 +1,81 @@
+"""The extractor that needs no model: word lists, closed grammars, dates; the same text, the same facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final
+
+from agentmem.models import Candidate, Message
+from agentmem.tiers.extract.english import read_english
+from agentmem.tiers.extract.found import PRIORITY, Found, Reading
+from agentmem.tiers.extract.segments import Language, Sentence, blank_foreign, language_of, sentences
+
+__all__ = ["RuleExtractor"]
+
+# What one message may give; more of it is a dump, not something said.
+MOST_FACTS: Final = 40
+
+_Reader = Callable[[Sentence, Reading, datetime], list[Found]]
+_READERS: Final[dict[Language, _Reader]] = {"en": read_english}
+
+
+class RuleExtractor:
+    """Reads English, Vietnamese (with and without marks) and Chinese by rules.
+
+    Only what a person says is read: assistants and tools state nothing about anybody. Questions,
+    suppositions, quotations, code, injected blocks and one-off orders are silent.
+    """
+
+    @property
+    def id(self) -> str:
+        """Names the rules and their version."""
+        return "rules-1"
+
+    def extract(
+        self, messages: Sequence[Message], *, context: Sequence[Message] = ()
+    ) -> list[Candidate]:
+        """Return the facts that the messages state, in their order.
+
+        Args:
+            messages: Messages of one session in order.
+            context: The ones before; the rules read each message by itself.
+        """
+        del context
+        found: list[Candidate] = []
+        for message in messages:
+            if message.role == "user":
+                found += _read(message)
+        return found
+
+
+def _read(message: Message) -> list[Candidate]:
+    text = blank_foreign(message.text)
+    language = language_of(text)
+    reader = _READERS.get(language)
+    if reader is None:
+        return []
+    reading = Reading(text)
+    candidates: list[Candidate] = []
+    for sentence in sentences(text):
+        for one in reader(sentence, reading, message.time):
+            candidates.append(_candidate(one, message))
+            if len(candidates) == MOST_FACTS:
+                return candidates
+    return candidates
+
+
+def _candidate(one: Found, message: Message) -> Candidate:
+    return Candidate(
+        text=one.text,
+        kind=one.kind,
+        source=message.id,
+        span=(one.start, one.end),
+        subject=one.subject,
+        attribute=one.attribute,
+        value=one.value,
+        ends=one.ends,
+        event_time=one.when.when if one.when else None,
+        confidence=one.confidence,
+        priority=PRIORITY[one.kind],
+    )
