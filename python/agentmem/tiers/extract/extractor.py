@@ -10,6 +10,7 @@ from agentmem.models import Candidate, Message
 from agentmem.tiers.extract.english import read_english
 from agentmem.tiers.extract.found import PRIORITY, Found, Reading
 from agentmem.tiers.extract.segments import Language, Sentence, blank_foreign, language_of, sentences
+from agentmem.tiers.extract.vietnamese import read_vietnamese
 
 __all__ = ["RuleExtractor"]
 
@@ -17,7 +18,7 @@ __all__ = ["RuleExtractor"]
 MOST_FACTS: Final = 40
 
 _Reader = Callable[[Sentence, Reading, datetime], list[Found]]
-_READERS: Final[dict[Language, _Reader]] = {"en": read_english}
+_READERS: Final[dict[Language, _Reader]] = {"en": read_english, "vi": read_vietnamese}
 
 
 class RuleExtractor:
