@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from agentmem.models import Candidate, Message
+from agentmem.tiers.extract.chinese import read_chinese
 from agentmem.tiers.extract.english import read_english
 from agentmem.tiers.extract.found import PRIORITY, Found, Reading
 from agentmem.tiers.extract.segments import Language, Sentence, blank_foreign, language_of, sentences
@@ -18,7 +19,7 @@ __all__ = ["RuleExtractor"]
 MOST_FACTS: Final = 40
 
 _Reader = Callable[[Sentence, Reading, datetime], list[Found]]
-_READERS: Final[dict[Language, _Reader]] = {"en": read_english, "vi": read_vietnamese}
+_READERS: Final[dict[Language, _Reader]] = {"en": read_english, "vi": read_vietnamese, "zh": read_chinese}
 
 
 class RuleExtractor:
