@@ -1,0 +1,119 @@
+"""What decides whether two statements are about one thing: words, digits, names, denial, cues of change."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+__all__ = ["Features", "features", "words_of"]
+
+_TOKEN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+|[^\W_]+(?:[._+#-][^\W_]+)*[+#]*")
+_HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_DATE: Final = re.compile(r"\(?\d{4}-\d\d-\d\d\)?|（\d{4}-\d\d-\d\d）")
+_STOP: Final = frozenset(
+    # English
+    "the a an is are was were be been being am has have had do does did will would can could may might must should of to in on"
+    " at for with and or but so as by from that this these those it its their they them he she his her you your we our i my me"
+    " user user's s not no never longer anymore any more now just already also very really quite always usually instead than"
+    " then there here into up out about over only still some all every one please from today tomorrow yesterday week month"
+    " year next last day days weeks months morning afternoon evening monday tuesday wednesday thursday friday saturday sunday"
+    " actually anymore others team he's going got get let make made use used using keep want switch switched change changed"
+    " move moved moving start started stop stopped plan planned plans planning find finds too bit little lot much most decide decided again since"
+    " early late mid end"
+    # Vietnamese, as folded
+    " nguoi dung la co va thi ma cua cho voi khong con nua da dang se vua moi roi nay kia sau truoc hom ngay mai tuan thang"
+    " nam gio luc tu nha nhe luon cung van lai duoc bi phai cac nhung mot hai ba minh em anh chi ban nhom hay rat tai o vao ra"
+    " len xuong di den chuyen doi sang thanh thay bo huy dung quyet dinh dau cuoi bao giua tiep thoi nho"
+    # Chinese
+    " 的 了 在 是 我 用户".split()
+)
+_NEGATION: Final = re.compile(
+    r"\b(?:not|no|never|n't|don't|doesn't|isn't|aren't|cannot|can't|without|stop|stopped|không|khong|chưa|chẳng|đừng|dung bao gio|cấm)\b"
+    r"|n't\b|不|别|没|禁止"
+)
+_ENDED: Final = re.compile(
+    r"\b(?:no longer|not .{0,60}(?:any ?more|any longer)|stopped|quit|gave up|cancel(?:l?ed|s|ling)?|called off|given up|drop(?:ped)? the|removed? the rule"
+    r"|no need to|forget (?:about )?the|scrapped|off the table|không còn|khong con|(?:không|khong|chẳng|thôi|khỏi|khoi|đừng|k) .{0,60}(?:nữa|nua)|bỏ|bo(?= )|hủy|huỷ|huy"
+    r"|ngừng|thôi không|cai|khỏi|khoi|nghỉ việc|từ bỏ|hết hiệu lực)\b|不再|取消|作废|再也不|放弃|不用再|可以用了|戒了"
+)
+_CHANGED: Final = re.compile(
+    r"\b(?:instead(?: of)?|switch(?:ed|es|ing)?|chang(?:ed?|es|ing)|mov(?:ed?|es|ing)|from now on|from today|as of today|actually|correction|sorry|rather than|replac(?:e|ed|es|ing)"
+    r"|postpon(?:e|ed)|reschedul(?:e|ed)|push(?:ed)? (?:back|to)|delay(?:ed)?|brought forward|updat(?:e|ed)|rais(?:e|ed)|increas(?:e|ed)|reduc(?:e|ed)|lower(?:ed)?|upgrad(?:e|ed)"
+    r"|now|new|became|becomes?|already|finally|turned out|migrat(?:e|ed|es|ing)|grew|extend(?:ed|s)?|to be exact|up to"
+    r"|dời|lùi|hoãn|đổi|chuyển|thay|thay vì|thay cho|từ nay|từ giờ|từ hôm nay|nâng|tăng|giảm|tức là|sửa lại|nhầm|giờ|bây giờ|hiện|còn|cập nhật|gia hạn|doi|lui|hoan|chuyen|tu nay|tu gio|gio|nang|tang|giam|cũng được|cung duoc|mới|vừa)\b"
+    r"|改|换|更正|现在|调整|推迟|延期|提前|升级|搬|而不是|已经|暂定"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """A statement taken apart.
+
+    Attributes:
+        topic: Its words of content, folded and stemmed; of Chinese the pairs of signs.
+        digits: Its numbers, dates left out.
+        names: Words written with a capital that does not open the statement.
+        is_negated: Whether it denies.
+        is_ended: Whether it says that something is over.
+        is_change: Whether it says that something is other than before.
+    """
+
+    topic: frozenset[str]
+    digits: frozenset[str]
+    names: frozenset[str]
+    is_negated: bool
+    is_ended: bool
+    is_change: bool
+
+
+def _plain(text: str) -> str:
+    decomposed = unicodedata.normalize("NFD", text)
+    return "".join(c for c in decomposed if not unicodedata.combining(c)).replace("đ", "d").replace("Đ", "D")
+
+
+def _stem(word: str) -> str:
+    for suffix in ("ing", "ied", "ies", "ed", "es", "s"):
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3:  # noqa: PLR2004 - a stem's least length
+            stem = word[: -len(suffix)]
+            if suffix in {"ied", "ies"}:
+                return f"{stem}y"
+            if suffix == "s" and stem.endswith("s"):
+                return word
+            return stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] else stem.rstrip("e")  # noqa: PLR2004
+    return word.rstrip("e") if len(word) > 3 else word  # noqa: PLR2004
+
+
+@lru_cache(maxsize=16_384)
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of content of a text: folded, stemmed, stop words left out."""
+    found: set[str] = set()
+    for match in _TOKEN.finditer(_DATE.sub(" ", text[:4_000])):
+        token = match[0]
+        if _HAN.match(token):
+            run = token.replace("用户", "")
+            found.update(run[k : k + 2] for k in range(max(len(run) - 1, 1)) if run)
+            continue
+        plain = _plain(token.lower())
+        if plain not in _STOP and token.lower() not in _STOP and not plain.isdecimal():
+            found.add(_stem(plain) if plain.isascii() else plain)
+    return frozenset(found)
+
+
+@lru_cache(maxsize=16_384)
+def features(text: str) -> Features:
+    """Return what decides of a statement; the same text, the same answer."""
+    text = unicodedata.normalize("NFC", text[:4_000])
+    undated = _DATE.sub(" ", text)
+    tokens = [match[0] for match in _TOKEN.finditer(undated)]
+    lower = text.lower()
+    return Features(
+        words_of(text),
+        frozenset(token for token in tokens if token[0].isdecimal()),
+        frozenset(token.lower() for token in tokens[1:] if token[:1].isupper()),
+        _NEGATION.search(lower) is not None,
+        _ENDED.search(lower) is not None,
+        _CHANGED.search(lower) is not None,
+    )
