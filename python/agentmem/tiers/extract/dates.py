@@ -314,6 +314,7 @@ _ABSOLUTE: Final[dict[Language, tuple[tuple[str, Resolve], ...]]] = {
          _absolute),
         (r"(?:on )?the (?P<d>3[01]|[12]\d|[1-9])(?:st|nd|rd|th)(?! [a-z]*(?:time|floor|edition|century|birthday|anniversary))",
          _day_of_month),
+        (r"(?:in|since|back in) (?P<y>(?:19|20)\d\d)(?!-)", lambda match, _day: date(int(match["y"]), 1, 1)),
         (rf"(?:in|by|since|until|end of|early|late) (?P<m>{_EN_MONTH})(?![a-z])(?: (?P<y>[12]\d{{3}}))?", _absolute),
     ),
     "vi": (

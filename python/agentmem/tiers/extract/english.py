@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Final
 
 from agentmem.tiers.extract import english_words as lexicon
@@ -23,6 +23,11 @@ _APPOINTMENTS: Final = frozenset(
     "appointment meeting exam interview flight test surgery trip reservation checkup check-up class lesson "
     "deadline party wedding call presentation competition game match concert date".split()
 )
+# "I always worry": a mood of the moment, however often.
+_UNEASY: Final = frozenset("worry feel wonder hope think wish seem need mean want know say forget".split())
+_THINKING: Final = frozenset("think wonder worry look hope consider try feel ask guess write wait want".split())
+_TEAM_CHOICES: Final = frozenset("use support switch adopt move drop keep go migrate start stop ship replace".split())
+_PASSING: Final = frozenset("move miss book lose get go make do forget be have know hurt fail break buy".split())
 _CONDITIONS: Final = frozenset(
     "married single divorced engaged retired pregnant allergic diabetic asthmatic unemployed widowed".split()
 )
@@ -134,7 +139,7 @@ def _leads_to_participle(tokens: list[str], at: int, end: int) -> bool:
     for k in range(at, min(end, at + 4)):
         token = tokens[k]
         if token not in lexicon.ADVERBS and token not in lexicon.NEGATIONS:
-            return token == "been" or lemma(token)[1] == "past"  # noqa: S105
+            return token == "been" or token in lexicon.UNCHANGED or lemma(token)[1] == "past"  # noqa: S105
     return False
 
 
@@ -160,7 +165,7 @@ def _starts(rest: list[str], phrases: tuple[str, ...]) -> str | None:
 
 def _skip_degree(rest: list[str]) -> list[str]:
     k = 0
-    while k < len(rest) and (rest[k] in lexicon.ADVERBS or rest[k] in {"a", "bit"} and rest[k : k + 2] == ["a", "bit"] or rest[k] == "bit"):
+    while k < len(rest) and (rest[k] in lexicon.ADVERBS or rest[k] in {"more", "less", "much", "somewhat", "fairly"} or rest[k] in {"a", "bit"} and rest[k : k + 2] == ["a", "bit"] or rest[k] == "bit"):
         k += 2 if rest[k] == "a" else 1
     return rest[k:]
 
@@ -183,8 +188,10 @@ def _of_person(said: _Said) -> Told | None:
     own = clause.who in {"user", "we"}
     if verb.modal in {"may", "might", "could", "should", "shall", "must"} or adverbs & lexicon.HEDGES:
         return None
+    if base == "stand" and verb.modal == "can" and verb.is_negated:
+        return "persona", "dislikes", 0.9
     if verb.modal == "would":
-        if base in {"rather", "prefer"} and own:
+        if ("rather" in adverbs or base == "prefer") and own:
             return "persona", "likes", 0.7
         return None
     if base == "used" or (base == "use" and verb.form == "past" and rest[:1] == ["to"]):
@@ -200,21 +207,23 @@ def _of_person(said: _Said) -> Told | None:
     if verb.modal == "can":
         return ("decision", None, 0.7) if verb.ends and own else None
     if base in lexicon.LIKES and (verb.is_present or (verb.is_perfect and "always" in adverbs)):
-        if not rest or rest[0] in {"that", "it", "this", "how", "your"}:
+        if not rest or (rest[:2] != ["it", "when"] and rest[0] in {"that", "it", "this", "how", "your"} and rest[1:2] not in (["kind"], ["type"], ["sort"])):
             return None
         kind = lexicon.LIKES[base]
         if verb.is_negated and base != "prefer":
             kind = {"likes": "dislikes", "dislikes": "likes"}[kind]
         return "persona", kind, 0.9
-    if base in {"stand"} and verb.modal == "can" and verb.is_negated:
-        return "persona", "dislikes", 0.9
+    if base in {"value", "prioritize", "prioritise"} and verb.is_present and rest:
+        return "persona", "likes", 0.8
+    if base in {"switch", "convert"} and verb.is_past and "to" in rest and own:
+        return ("event" if said.when else "persona"), None, 0.8
     if base in lexicon.HABITS and verb.is_present:
         return "persona", "habit", 0.85
     if base in {"find", "think", "consider"} and verb.is_present and own and (set(rest) & _EVALUATIVE):
         if base == "find" or "now" in said.sentence_tokens[: clause.verb_at] or "now" in adverbs:
             return "persona", None, 0.75
         return None
-    if base == "want" and "always" in adverbs:
+    if base == "want" and "always" in adverbs and {"them", "it", "this"}.isdisjoint(rest):
         return "persona", None, 0.75
     if base == "develop" and {"preference", "habit", "taste", "interest"} & set(rest):
         return "persona", "likes", 0.8
@@ -238,6 +247,8 @@ def _of_person(said: _Said) -> Told | None:
         return "persona", None, 0.75
     if base == "have" and verb.is_present:
         return _of_having(said)
+    if base == "need" and verb.is_present and rest[:1] == ["to"] and said.when and not verb.is_negated:
+        return "event", None, 0.7
     if base in lexicon.SKILLS and verb.is_present and not verb.is_negated and own:
         if base == "understand" or rest[:1] in (["that"], ["what"], ["it"], ["this"], ["he"], ["she"], ["you"], ["i"], ["if"]):
             return None
@@ -245,10 +256,10 @@ def _of_person(said: _Said) -> Told | None:
             return None
         return "persona", "skill", 0.8
     if verb.is_present and (adverbs & lexicon.FREQUENT):
-        return "persona", None, 0.75
+        return None if base in _UNEASY else ("persona", None, 0.75)
     if verb.is_present and _is_repeated(rest):
         return "fact", None, 0.75
-    if base in lexicon.STATES and verb.is_present:
+    if (base in lexicon.STATES or base == "do") and verb.is_present:
         return _of_state(said)
     if verb.is_past and not (verb.is_negated and "never" not in adverbs):
         return _of_past(said)
@@ -266,6 +277,10 @@ def _of_state(said: _Said) -> Told | None:
         return ("fact", "working hours", 0.8) if {"hours", "days"} & set(rest) else None
     if base in {"live", "reside", "stay"}:
         return ("fact", "residence", 0.9) if first in {"in", "at", "near", "with", "on"} else None
+    if base == "do" and {"labor", "labour", "job", "business", "jobs", "freelance", "research", "accounting"} & set(rest):
+        return "fact", "occupation", 0.75
+    if base == "suffer":
+        return "fact", "health", 0.8
     if base in {"own", "study", "teach", "manage", "lead", "commute", "weigh", "earn", "rent", "operate", "specialize", "specialise"}:
         return "fact", None, 0.8
     if base in {"run", "play"} and rest:
@@ -287,7 +302,7 @@ def _of_having(said: _Said) -> Told | None:
     if words & _APPOINTMENTS and said.when:
         return "event", None, 0.85
     if rest and rest[0] == "to":
-        event = len(rest) > 1 and rest[1] in lexicon.EVENTS and said.when
+        event = len(rest) > 1 and lemma(rest[1])[0] in lexicon.EVENTS and said.when
         return ("event", None, 0.7) if event else None
     return None
 
@@ -301,7 +316,9 @@ def _of_progress(said: _Said) -> Told | None:
         return None
     if base in {"work", "live", "study"} and verb.copula in {"am", "is", "are"}:
         return ("event", None, 0.7) if said.when else _of_state(said)
-    if base in lexicon.EVENTS and said.when:
+    if base in {"learn", "study", "train"} and verb.copula in {"am", "is", "are"} and rest and not said.when:
+        return "fact", None, 0.75
+    if said.when and base not in _THINKING:
         return "event", None, 0.8
     return None
 
@@ -311,26 +328,41 @@ def _of_past(said: _Said) -> Told | None:
     base, adverbs = verb.base, verb.adverbs
     if base == "live" or (base == "work" and verb.form == "past"):
         return ("fact", None, 0.75) if rest[:1] and rest[0] in {"in", "at", "as", "for", "with"} else None
+    if base == "get" and rest[:1] and rest[0] in {"married", "engaged", "promoted", "fired", "hired", "divorced", "sick", "accepted", "laid"}:
+        return "event", None, 0.85
+    if base == "study" and rest and not said.when:
+        return "fact", None, 0.75
     if base in {"do", "know", "think", "feel", "be", "find", "want", "need", "hope", "say", "tell", "believe", "have"}:
         return None
     if base not in lexicon.EVENTS and base not in {"change", "grow", "become", "become", "flare", "forget", "steal", "occur", "happen"}:
         return None
     if base in {"use", "see", "hear", "notice", "read", "think", "get", "come"} and not said.when:
         return None
-    if said.when or base in lexicon.MILESTONES or adverbs & lexicon.COMPLETED or "again" in rest:
-        return "event", None, 0.8
+    moved = base in {"move", "relocate"} and rest[:1] in (["to"], ["into"], ["from"], ["back"])
+    if moved and "now" in {*adverbs, *rest}:
+        return "fact", "residence", 0.8
+    if (said.clause.is_embedded or not rest) and not said.when:
+        return None
+    if said.when or base in lexicon.MILESTONES or (adverbs & lexicon.COMPLETED) - {"just"} or "again" in rest:
+        return "event", "residence" if moved else None, 0.8
     return None
 
 
 def _of_being(said: _Said) -> Told | None:
     verb, clause = said.verb, said.clause
     rest = _skip_degree(said.rest) if said.verb.base == "be" else [lexicon_word(said), *said.rest]
-    if not rest or verb.is_perfect:
+    if not rest or (verb.is_perfect and {"for", "since"}.isdisjoint(rest)):
         return None
+    if verb.is_perfect:
+        lasts = rest[0] in {"a", "an", "the"} and rest[1:2] != ["bit"]
+        return ("fact", None, 0.75) if lasts and not verb.is_negated else None
     if verb.copula in {"was", "were"}:
         return ("fact", "birth", 0.8) if rest[:1] == ["born"] else None
-    if _starts(rest, lexicon.TRAITS) and not (rest[0] == "not"):
-        return "persona", "not " if verb.is_negated and False else None, 0.85
+    trait = _starts(rest, lexicon.TRAITS)
+    if trait and rest[0] != "not":
+        after = rest[len(trait.split()) :][:1]
+        passing = trait in {"afraid of", "interested in", "scared of", "open to"} and after and lemma(after[0])[1] == "ing"
+        return None if passing and lemma(after[0])[0] in _PASSING else ("persona", None, 0.85)
     if rest[0] in _CONDITIONS or (rest[0] == "a" and len(rest) > 1 and rest[1] in _CONDITIONS):
         return "fact", "allergy" if "allergic" in rest[:2] else "status", 0.85
     if rest[0] == "from" and len(rest) > 1:
@@ -339,7 +371,7 @@ def _of_being(said: _Said) -> Told | None:
         return None
     if {"years", "year"} & set(rest[:3]) and "old" in rest[:4]:
         return "fact", "age", 0.9
-    if rest[0].isdecimal() and len(rest) == 1 and clause.who in {"user", "my"}:
+    if rest[0].isdecimal() and (len(rest) == 1 or rest[1] in {"and", ","}) and clause.who in {"user", "my"}:
         return "fact", "age", 0.85
     if rest[0] in {"a", "an", "the"} and len(rest) > 1 and rest[1] not in {"bit", "little", "lot", "same", "one", "only"}:
         return "fact", "occupation" if clause.who in {"user", "my"} and not verb.is_negated else None, 0.8
@@ -360,10 +392,16 @@ def _of_thing(said: _Said) -> Told | None:
     if verb.modal in {"may", "might", "could", "should", "would", "can", "must", "shall"} or verb.adverbs & lexicon.HEDGES:
         return None
     own = clause.who == "my"
+    if own and verb.base in {"feel", "hurt", "ache", "swell"} and verb.is_present:
+        return "fact", "health", 0.75
+    if verb.base == "call" and verb.copula in {"is", "are"} and rest:
+        return "fact", "name", 0.8
     if verb.base == "be" and verb.copula in {"is", "are"}:
+        if rest[:1] == ["my"] and {"favorite", "favourite", "preference", "choice", "go-to", "priority"} & set(rest):
+            return "persona", "likes", 0.8
         if said.when and not {"not"} & set(rest[:1]):
             return "event", " ".join(noun[-3:]), 0.8
-        if not rest or len(noun) > 4 or verb.adverbs & {"too", "very", "quite", "really", "so"}:
+        if not rest or len(noun) > 4 or verb.adverbs & {"too", "very", "quite", "really", "so", "relatively", "particularly", "especially", "increasingly", "slightly", "still"}:
             return None
         if own and (rest[0] not in lexicon.MOODS) and len(rest) <= 12:
             kind = "persona" if {"favorite", "favourite"} & set(noun) else "fact"
@@ -408,19 +446,41 @@ def _group_told(said: _Said) -> Told | None:
         return "decision", None, 0.8
     if verb.base in {"switch", "move", "migrate"} and verb.is_past and "to" in said.rest:
         return "decision", None, 0.8
+    if said.clause.who == "we" and verb.is_present and said.when and not verb.is_negated:
+        return "event", None, 0.75
+    if verb.modal == "will" and said.clause.who == "we" and not said.when:
+        return ("decision", None, 0.75) if verb.base in _TEAM_CHOICES else None
+    if verb.copula and verb.form == "ing" and said.clause.who == "we" and verb.base in {"drop", "adopt", "retire", "deprecate"}:
+        return "decision", None, 0.75
     return _of_thing(said)
 
 
-def _dated(clause: Clause, places: list[Word], dates: list[Dated], tokens: list[str]) -> Dated | None:
+def _dated(clause: Clause, places: list[Word], dates: list[Dated]) -> Dated | None:
     start, end = places[clause.start].start, places[clause.end - 1].end
     inside = [one for one in dates if one.start >= start and one.end <= end]
     if not inside:
         return None
+    chosen = inside[0]
     absolute = [one for one in inside if not one.is_relative]
     if absolute and absolute[0].start - inside[0].end <= 12:  # noqa: PLR2004 - "next Monday, July 21st"
-        return absolute[0]
-    del tokens
-    return inside[0]
+        chosen = absolute[0]
+    elif len(inside) > 1:
+        between = {word.text for word in places[clause.start : clause.end] if inside[0].end <= word.start < inside[-1].start}
+        if between & {"to", "sorry", "actually", "rather", "instead"} and "from" not in between:
+            chosen = inside[-1]
+    return chosen
+
+
+def _in_tense(when: Dated | None, verb: Predicate, said_at: datetime) -> Dated | None:
+    """Return the date on the side of the present that the tense tells: "on Monday" in the past is the last one."""
+    if when is None or when.when.date() <= said_at.date() or not (verb.is_past or verb.copula in {"was", "were"}):
+        return when
+    if verb.base in {"book", "schedule", "plan", "arrange", "decide", "agree", "move", "postpone", "set", "reschedule", "reserve", "order",
+                     "register", "sign", "choose", "confirm", "push", "delay", "settle", "fix", "promise", "announce"}:  # fmt: skip
+        return when
+    if when.is_bare_weekday:
+        return replace(when, when=when.when - timedelta(days=7))
+    return when
 
 
 def read_english(sentence: Sentence, reading: Reading, said_at: datetime) -> list[Found]:
@@ -443,10 +503,12 @@ def read_english(sentence: Sentence, reading: Reading, said_at: datetime) -> lis
     clauses = clauses_of(tokens, places)
     found = list(rules)
     is_question = sentence.end == "?"
-    if is_question and (not clauses or tokens[0] in lexicon.INTERROGATIVE):
-        return found
+    asks = is_question and tokens[0] in lexicon.INTERROGATIVE
+    if asks:
+        clauses = [one for one in clauses if one.intro == "("]
+        is_question = False
     if is_question:
-        clauses = clauses[:-1]
+        clauses = [one for one in clauses[:-1] if one.intro != "("] + [one for one in clauses if one.intro == "("]
     is_hearsay = not lexicon.HEARSAY.isdisjoint(tokens)
     hypothetical_until = -1
     for clause in clauses:
@@ -457,7 +519,7 @@ def read_english(sentence: Sentence, reading: Reading, said_at: datetime) -> lis
             continue
         if any(rule.start <= places[clause.verb_at].start < rule.end for rule in rules):
             continue
-        fact = _read_clause(clause, tokens, places, dates, reading, is_hearsay=is_hearsay)
+        fact = _read_clause(clause, tokens, places, dates, reading, said_at, is_hearsay=is_hearsay)
         if fact is not None:
             found.append(fact)
     found.sort(key=lambda one: one.start)
@@ -475,12 +537,18 @@ def _subject_name(clause: Clause, reading: Reading) -> str | None:
 
 
 def _read_clause(
-    clause: Clause, tokens: list[str], places: list[Word], dates: list[Dated], reading: Reading, *, is_hearsay: bool
+    clause: Clause, tokens: list[str], places: list[Word], dates: list[Dated], reading: Reading, said_at: datetime,
+    *, is_hearsay: bool
 ) -> Found | None:
     subject = _subject_name(clause, reading)
+    for k in range(clause.start, clause.end - 1):
+        if tokens[k] in {"my", "our"}:
+            owned = next((j for j in range(k + 1, min(k + 4, clause.end)) if tokens[j] in lexicon.KIN), -1)
+            if owned > 0:
+                reading.person = " ".join(tokens[k + 1 : owned + 1])
     people = lexicon.KIN.intersection(clause.noun)
-    if clause.who == "my" and people:
-        reading.person = " ".join(clause.noun)
+    if clause.who == "pronoun" and clause.noun[0] in {"there", "it"} and not is_hearsay:
+        subject = "user"
     if subject is None or (clause.who == "pronoun" and is_hearsay):
         return None
     if is_hearsay and clause.who in {"name", "noun"}:
@@ -492,8 +560,12 @@ def _read_clause(
     rest_text = ""
     if verb.rest < clause.end:
         rest_text = reading.text[places[verb.rest].start : places[clause.end - 1].end]
-    said = _Said(clause, verb, tokens[verb.rest : clause.end], rest_text, _dated(clause, places, dates, tokens), tokens)
-    if clause.who == "user" or (clause.who == "we" and not reading.is_team) or people or clause.who == "pronoun":
+    said = _Said(clause, verb, tokens[verb.rest : clause.end], rest_text, _in_tense(_dated(clause, places, dates), verb, said_at), tokens)
+    if clause.who == "pronoun" and clause.noun[0] in {"there", "it"}:
+        told = ("event", None, 0.75) if said.when and verb.base == "be" and verb.modal in {"", "will"} else None
+        if clause.noun[0] == "it" and (reading.topic is None or verb.is_negated):
+            told = None
+    elif clause.who == "user" or (clause.who == "we" and not reading.is_team) or people or clause.who == "pronoun":
         told = _of_person(said)
         if told and told[0] == "persona" and clause.who not in {"user", "we"}:
             told = ("fact", *told[1:])
@@ -511,9 +583,13 @@ def _read_clause(
             told = ("fact", *told[1:])
     else:
         told = _of_thing(said)
+    if clause.who in {"my", "noun", "name"} and not people:
+        reading.topic = reading.text[places[clause.subject_at].start : places[clause.verb_at - 1].end] if clause.verb_at > clause.subject_at else reading.topic
     if told is None:
         return None
     kind, attribute, confidence = told
+    if clause.who == "my" and not people and verb.base == "be":
+        subject = "team" if reading.is_team and tokens[clause.subject_at] == "our" else "user"
     first = places[start].start
     lead_dates = [one for one in dates if first <= one.start < places[clause.subject_at].start]
     begin = lead_dates[0].start if lead_dates else places[clause.subject_at].start

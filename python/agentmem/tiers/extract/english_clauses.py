@@ -20,6 +20,9 @@ _PRONOUNS: Final = frozenset(("he", "she", "they", "it", "this", "that", "there"
 _DETERMINERS: Final = frozenset(
     ("the", "this", "that", "these", "those", "all", "each", "every", "a", "an", "some", "no")
 )
+_NEVER_INSIDE: Final = frozenset(
+    ("i", "we", "you", "he", "she", "they", "how", "what", "why", "when", "where", "your", "if", "who")
+)
 _LONGEST_LEAD: Final = 5
 _LEADING: Final = frozenset(("on", "in", "by", "at", "since", "from", "during", "starting", "until", "for", "as"))
 _PREPOSITIONS: Final = frozenset(
@@ -39,6 +42,7 @@ class Clause:
         who: ``user``, ``we``, ``my`` (a noun of the speaker's), ``name``, ``noun`` or ``pronoun``.
         noun: The words of the subject, for other than ``user`` and ``we``.
         intro: The conjunction before it, or ``""``.
+        is_embedded: Whether it follows a noun without a sign between: "the cake I made".
     """
 
     start: int
@@ -48,6 +52,7 @@ class Clause:
     who: str
     noun: list[str] = field(default_factory=list)
     intro: str = ""
+    is_embedded: bool = False
 
 
 def expand(sentence: Sentence) -> tuple[list[str], list[Word]]:
@@ -88,6 +93,8 @@ def _noun_phrase(tokens: list[str], at: int, *, bare: bool) -> tuple[int, bool]:
         token = tokens[k]
         if token == "i" and tokens[k - 1] in {"and", "&"}:
             return k + 1, True
+        if token in _NEVER_INSIDE:
+            return -1, False
         if token in lexicon.AUXILIARY or token in lexicon.ADVERBS:
             if token in lexicon.ADVERBS and (k + 1 >= stop or not _is_verb(tokens[k + 1])):
                 continue
@@ -132,6 +139,8 @@ def _subject(
     if token in _PRONOUNS and token not in {"this", "that"}:
         return "pronoun", at + 1, [token]
     raw = places[at].raw
+    if token in {"your", "his", "her", "their", "its"}:
+        return None
     if token in _DETERMINERS:
         verb, joined = _noun_phrase(tokens, at, bare=False)
         if verb > at + 1 and not joined:
@@ -168,11 +177,11 @@ def _understood(tokens: list[str], at: int, previous: Clause | None, intro: str)
         return False
     if tokens[k] in lexicon.AUXILIARY:
         return tokens[k] in {"have", "am", "will", "do"} and k + 1 < len(tokens)
-    known = (
-        base in lexicon.LIKES or base in lexicon.PLANS or base in lexicon.DECIDES
-        or base in lexicon.EVENTS or base in lexicon.STATES or base in lexicon.HABITS
+    lasting = base in lexicon.LIKES or base in lexicon.PLANS or base in lexicon.STATES or base in lexicon.HABITS
+    return (lasting and form == "base") or (
+        form == "past" and tokens[k] not in lexicon.UNCHANGED
+        and (base in lexicon.DECIDES or base in lexicon.EVENTS or base in lexicon.PLANS)
     )  # fmt: skip
-    return known and form in {"past", "base"}
 
 
 def clauses_of(tokens: list[str], places: list[Word]) -> list[Clause]:
@@ -204,7 +213,8 @@ def clauses_of(tokens: list[str], places: list[Word]) -> list[Clause]:
             if found:
                 found[-1].end = min(found[-1].end, max(found[-1].verb_at, lead if lead <= at else at))
             begins = lead if (not found or lead > found[-1].verb_at) else at
-            found.append(Clause(begins, at, verb, len(tokens), who, noun, intro))
+            embedded = not is_boundary and at > 0 and tokens[at - 1] not in lexicon.ADVERBS | lexicon.TIME_WORDS
+            found.append(Clause(begins, at, verb, len(tokens), who, noun, intro, embedded))
             intro, is_boundary, at = "", False, verb
             lead = verb
             continue

@@ -12,10 +12,19 @@ from agentmem.tiers.extract.segments import Word
 __all__ = ["read_rule"]
 
 _LEADS: Final = frozenset("please and but also so then ok okay oh kindly just remember note".split())
+_STARTERS: Final = lexicon.RULE_VERBS | _LEADS | frozenset("do you stop no only i we all every each our when if before after for in".split())
 _GENERAL: Final = frozenset("all every any each everything anything".split())
 _OPENERS: Final = ("from now on", "from today on", "from today", "going forward", "in the future", "in future", "by default",
                    "as a rule", "from here on", "starting today", "whenever", "every time", "each time", "as of today",
-                   "as of now", "from this point on", "unless i say otherwise", "henceforth", "for all future")  # fmt: skip
+                   "as of now", "when you", "if you", "before you", "after you", "for every", "for all", "for each", "for any",
+                   "when writing", "when i ask", "when i say", "if i ask", "before committing", "before pushing", "in every", "in all", "from this point on", "unless i say otherwise", "henceforth", "for all future")  # fmt: skip
+
+
+# Openers with words of their own before the order: "whenever you show money, …".
+_CONDITIONS: Final = frozenset(_OPENERS) - {
+    "from now on", "from today on", "from today", "going forward", "in the future", "in future", "by default", "as a rule",
+    "from here on", "starting today", "as of today", "as of now", "from this point on", "unless i say otherwise", "henceforth",
+}  # fmt: skip
 
 
 def _one_off(text: str) -> bool:
@@ -38,15 +47,19 @@ def _order_at(tokens: list[str], at: int, end: int, *, is_strict: bool = False) 
     k = at
     while k < end and (tokens[k] in _LEADS or (not is_strict and tokens[k] in {"always", "never", "you", "must", "should"})):
         k += 1
-    if is_strict and k < end and tokens[k] in {"always", "never"}:
-        k += 1
+    if k < end and k > at and tokens[k - 1] in {"always", "never"} and tokens[k].isalpha() and lemma(tokens[k])[1] in {"base", ""}:
+        return k + 1
+    if is_strict and k + 1 < end and tokens[k] in {"always", "never"} and tokens[k + 1].isalpha() and lemma(tokens[k + 1])[1] in {"base", ""}:
+        return k + 2
     if k < end and tokens[k] == "do" and k + 1 < end and tokens[k + 1] == "not":
         k += 2
         if k < end and tokens[k] in {"ever", "you"}:
             k += 1
         return k + 1 if k < end and (lemma(tokens[k])[1] == "base") else 0
-    if k < end and tokens[k] == "stop":
+    if k + 1 < end and tokens[k] == "stop" and tokens[k + 1].endswith("ing"):
         return k + 1
+    if k + 1 < end and tokens[k] == "only" and tokens[k + 1] in lexicon.RULE_VERBS:
+        return k + 2
     return k + 1 if k < end and tokens[k] in lexicon.RULE_VERBS and not (is_strict and k == at) else 0
 
 
@@ -57,7 +70,7 @@ def read_rule(tokens: list[str], places: list[Word], ended: str, reading: Readin
         return []
     lasting = any(phrase in whole for phrase in lexicon.LASTING) or not lexicon.LASTING_WORDS.isdisjoint(tokens)
     found: list[Found] = []
-    if lasting or tokens[0] in lexicon.RULE_VERBS | _LEADS | {"do", "you", "stop", "no", "only", "i"} or "rule" in tokens or "must" in tokens:
+    if lasting or tokens[0] in _STARTERS or "rule" in tokens or "must" in tokens:
         for start, end in _merged(tokens, _pieces(tokens)):
             rule = _rule_of(tokens, places, start, end, lasting=lasting, reading=reading)
             if rule is not None:
@@ -102,7 +115,7 @@ def _rule_of(
     opener = next((one for one in _OPENERS if text.startswith(one)), None)
     if opener:
         order = start + len(opener.split())
-        while order < end and not (tokens[order] in lexicon.PUNCTUATION) and opener in {"whenever", "every time", "each time", "for all future"}:
+        while order < end and not (tokens[order] in lexicon.PUNCTUATION) and opener in _CONDITIONS:
             order += 1
         while order < end and tokens[order] in lexicon.PUNCTUATION:
             order += 1
@@ -114,7 +127,7 @@ def _rule_of(
             break
     verb = _order_at(tokens, order, end)
     if verb:
-        if not (here or (lasting and opener) or _is_general(tokens[verb - 1 : end], order < verb - 1 and "not" in tokens[order:verb])):
+        if not (here or opener or (tokens[verb - 2 : verb - 1] == ["only"] and {"this", "that", "it"}.isdisjoint(piece)) or _is_general(tokens[verb - 1 : end], order < verb - 1 and "not" in tokens[order:verb])):
             return None
         if tokens[verb - 1] in {"mind", "worry", "forget", "hesitate"}:
             return None
@@ -139,6 +152,10 @@ def _is_general(order: list[str], is_negated: bool) -> bool:
         return not {"this", "these", "that", "those"} & set(order)
     if order[0] in {"answer", "reply", "respond", "speak", "talk", "call", "address", "use", "write"} and not lexicon.STYLE_WORDS.isdisjoint(order):
         return not {"this", "these", "that", "those", "it"} & set(order)
+    if order[0] == "stop" or (is_negated is False and order[:1] == ["use"] and "only" in order):
+        return {"this", "that", "it", "now"}.isdisjoint(order)
+    if {"all", "every", "any"} & set(order) and {"this", "that", "it", "them", "me", "these", "those"}.isdisjoint(order) and order[0] in {"use", "write", "keep", "add", "put", "include"}:
+        return True
     if order[0] == "call" and order[1:2] == ["me"]:
         return True
     deictic = {"this", "that", "it", "yet", "here", "now", "these", "those", "me", "worry", "today", "them"}
@@ -158,7 +175,9 @@ def _team_rule(tokens: list[str], at: int, end: int, *, here: bool, reading: Rea
         return None
     if {"rule", "policy", "convention", "guideline"} & set(piece[:5]) and ({"is", "that", ":", "says"} & set(piece[:7])):
         return "team"
-    if piece[0] == "no" and "without" in piece:
+    if piece[0] == "no" and len(piece) > 2 and ("without" in piece or piece[-2:-1] == ["on"] or piece[-2:-1] == ["in"]):
+        return "team"
+    if piece[0] in {"all", "every", "each"} and {"need", "needs", "require", "requires", "must", "should", "shall"} & set(piece[1:6]):
         return "team"
     if piece[0] in {"i", "he", "she", "they", "it", "there", "you"}:
         return None

@@ -68,10 +68,10 @@ def statement(
     lead = reading.text[begin : places[clause.subject_at].start].strip(" ,")
     body: list[str] = []
     k = clause.verb_at
-    agrees = clause.who == "user"
-    while k < clause.end and (tokens[k] in lexicon.AUXILIARY or tokens[k] in lexicon.ADVERBS or tokens[k] == "no"):
+    agrees = clause.who == "user" or (clause.who == "we" and reading.is_team)
+    while k < clause.end and (tokens[k] in lexicon.AUXILIARY or tokens[k] in lexicon.ADVERBS or tokens[k] in {"no", "longer"}):
         token = tokens[k]
-        if agrees and token not in lexicon.ADVERBS and token not in {"not", "no"}:
+        if agrees and token not in lexicon.ADVERBS and token not in {"not", "no", "longer"}:
             token = _AGREE.get(token, token)
             agrees = False
         body.append(token)
@@ -85,7 +85,7 @@ def statement(
         if k + 1 < clause.end:
             body.append(_from_outside(reading.text[places[k + 1].start : end]))
     tail = " ".join(body)
-    said = f"{_who(clause, reading)} {tail}"
+    said = f"{_who(clause, places, reading)} {tail}"
     if lead:
         said = f"{lead}, {said}"
     if when is not None:
@@ -99,16 +99,19 @@ def statement(
     return f"{said[:1].upper()}{said[1:]}."
 
 
-def _who(clause: Clause, reading: Reading) -> str:
-    noun = " ".join(clause.noun)
+def _who(clause: Clause, places: list[Word], reading: Reading) -> str:
+    first = clause.subject_at
+    given = clause.verb_at > first
+    noun = reading.text[places[first].start : places[clause.verb_at - 1].end] if given else " ".join(clause.noun)
     if clause.who == "user":
         return "the user"
     if clause.who == "we":
         return "the team" if reading.is_team else "the user and others"
     if clause.who == "my":
-        return f"the user's {noun}"
+        owner = "the team's" if reading.is_team and given and places[first].text == "our" else "the user's"
+        return f"{owner} {_from_outside(noun.split(None, 1)[-1] if given else noun)}"
     if clause.who == "pronoun":
-        return f"the user's {reading.person}" if reading.person else noun
-    if clause.who == "name":
-        return " ".join(word.capitalize() if word.isalpha() else word for word in clause.noun)
-    return f"the {noun}" if clause.subject_at < clause.verb_at and len(clause.noun) < clause.verb_at - clause.subject_at else noun
+        if clause.noun[0] in {"he", "she", "they"} and reading.person:
+            return f"the user's {reading.person}"
+        return _from_outside(reading.topic) if clause.noun[0] == "it" and reading.topic else noun
+    return _from_outside(noun)

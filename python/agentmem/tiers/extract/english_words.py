@@ -62,7 +62,7 @@ TEAMS: Final = _set("team squad company group department client customer project
 TEAM_CONTEXT: Final = _set(
     "team repo repository sprint deploy deploys deployment commit commits branch merge api backend frontend staging production "
     "release ci pipeline codebase database server servers framework library python typescript javascript rust kubernetes docker "
-    "postgres redis linter tests migrations endpoint pull-request pr prs standup"
+    "postgres redis linter tests migrations merge build endpoints graphql prod microservice refactor bug yaml json docs sdk sprints roadmap retro standups backlog hotfix kanban endpoint pull-request pr prs standup"
 )  # fmt: skip
 
 # Verbs by what a sentence with them tells.
@@ -82,11 +82,11 @@ TRAITS: Final = (
     "left-handed", "color-blind", "colour-blind", "colorblind", "used to", "more of", "a visual learner", "shy", "patient",
     "impatient", "open to", "particular about", "meticulous", "pragmatic", "frugal", "a person who", "someone who",
     "a beginner", "new to", "not a", "experienced", "sensitive to", "the type", "the kind", "a coffee", "a tea", "lazy",
-    "optimistic", "well versed", "well-versed", "inclined to", "a dog person", "a cat person", "strict about",
+    "optimistic", "conservative", "thrifty", "generous", "stubborn", "disciplined", "organized", "organised", "detail-oriented", "diligent", "health-conscious", "spontaneous", "practical", "romantic", "sentimental", "outgoing", "well versed", "well-versed", "inclined to", "a dog person", "a cat person", "strict about",
 )  # fmt: skip
-TRAIT_NOUNS: Final = _set("personality habit tendency preference fear phobia taste temper sense eye knack passion weakness "
-                          "soft understanding interest")  # fmt: skip
-STATES: Final = _set("work live reside study own belong teach manage lead run operate commute weigh earn use play train stay "
+TRAIT_NOUNS: Final = _set("personality habit habits tendency preference fear phobia taste temper knack passion weakness "
+                          "interest")  # fmt: skip
+STATES: Final = _set("suffer work live reside study own belong teach manage lead run operate commute weigh earn use play train stay "
                      "specialize specialise rent drive suffer wear keep")  # fmt: skip
 DECIDES: Final = _set("decide choose agree settle opt resolve adopt select conclude commit pick standardize standardise")
 PLANS: Final = _set("plan intend aim")
@@ -155,7 +155,7 @@ PAST_OF: Final = {
         "undergo": "underwent", "withdraw": "withdrew withdrawn", "draw": "drew drawn", "ride": "rode ridden",
         "do": "did done", "be": "was were been", "wake": "woke", "forget": "forgot", "sleep": "slept", "steal": "stole stolen",
         "hurt": "hurt", "put": "put", "cut": "cut", "set": "set", "hit": "hit", "quit": "quit", "read": "read", "let": "let",
-        "die": "died", "plan": "planned planning", "prefer": "preferred", "stop": "stopped", "ship": "shipped",
+        "die": "died", "plan": "planned", "prefer": "preferred", "stop": "stopped", "ship": "shipped",
         "drop": "dropped", "commit": "committed", "scrap": "scrapped", "wrap": "wrapped", "spot": "spotted", "opt": "opted",
         "chat": "chatted", "enrol": "enrolled", "rent": "rented", "understand": "understood", "stand": "stood", "sit": "sat",
         "cancel": "cancelled canceled", "travel": "travelled traveled", "refer": "referred", "sing": "sang sung", "pass": "passed",
@@ -168,7 +168,7 @@ VERBS: Final = (
     | _set("be have do find think feel want need hope become say tell mean seem look require live remain arrive grow "
            "wake care expect continue stick focus change shift happen matter taste allow let put resolve wish consider "
            "believe wonder guess suppose support sleep freeze expire sit fit cost belong last contain love end own draw "
-           "support provide offer worry rely miss suit forget steal sing ride occur handle involve flare take-over replace "
+           "value prioritize prioritise convert deprecate learn train suffer rotate support provide offer worry rely miss suit forget steal sing ride occur handle involve flare take-over replace "
            "switch stand act major serve head weigh measure count total chase ache swell turn")
 )  # fmt: skip
 

@@ -10,7 +10,7 @@ from agentmem.models import Candidate, Message
 from agentmem.tiers.extract.chinese import read_chinese
 from agentmem.tiers.extract.english import read_english
 from agentmem.tiers.extract.found import PRIORITY, Found, Reading
-from agentmem.tiers.extract.segments import Language, Sentence, blank_foreign, language_of, sentences
+from agentmem.tiers.extract.segments import Language, Sentence, blank_foreign, blank_header, language_of, sentences
 from agentmem.tiers.extract.vietnamese import read_vietnamese
 
 __all__ = ["RuleExtractor"]
@@ -52,7 +52,7 @@ class RuleExtractor:
 
 
 def _read(message: Message) -> list[Candidate]:
-    text = blank_foreign(message.text)
+    text = blank_header(blank_foreign(message.text))
     language = language_of(text)
     reader = _READERS.get(language)
     if reader is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from agentmem.tiers.extract.dates import Dated
@@ -36,4 +36,4 @@ class Reading:
     text: str
     is_team: bool = False
     person: str | None = None
-    people: list[str] = field(default_factory=list)
+    topic: str | None = None

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-__all__ = ["Language", "Sentence", "Word", "blank_foreign", "language_of", "sentences"]
+__all__ = ["Language", "Sentence", "Word", "blank_foreign", "blank_header", "language_of", "sentences"]
 
 Language = Literal["en", "vi", "zh"]
 
@@ -134,6 +134,27 @@ def blank_foreign(text: str) -> str:
         at = end
     parts.append(text[at:])
     return "".join(parts)
+
+
+# "Note Weekly plan: …", "SMS Send Anna (Work): Ben: …": who and what, before the words themselves.
+_HEADER: Final = re.compile(r"[^\n.!?。！？:：]{1,80}(?::\d\d(?!\d)[^\n.!?。！？:：]{0,40}){0,6}(?:: |：)")
+_SAYS: Final = re.compile(
+    r"\b(?:i|we|my|our|you|always|never|from|rule|is|are|must|should|please|remember|decision|decided|update|correction"
+    r"|luôn|không|đừng|từ|phải|quy|nhớ|là|mình|tôi|em|anh|nhóm|tu|khong|dung|nho|minh|toi)\b|[我规决永别请记以]",
+    re.IGNORECASE,
+)
+_MOST_HEADERS: Final = 3
+
+
+def blank_header(text: str) -> str:
+    """Return the text with the names and titles that stand before its first words turned to spaces."""
+    at = 0
+    for _ in range(_MOST_HEADERS):
+        match = _HEADER.match(text, at)
+        if match is None or _SAYS.search(match[0]):
+            break
+        at = match.end()
+    return " " * at + text[at:] if at else text
 
 
 def language_of(text: str) -> Language:
