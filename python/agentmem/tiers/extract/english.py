@@ -11,6 +11,7 @@ from agentmem.tiers.extract.dates import Dated, find_dates
 from agentmem.tiers.extract.english_clauses import Clause, clauses_of, expand
 from agentmem.tiers.extract.english_rules import read_rule
 from agentmem.tiers.extract.english_text import statement
+from agentmem.tiers.extract.english_values import read_values
 from agentmem.tiers.extract.english_words import lemma
 from agentmem.tiers.extract.found import Found, Reading
 from agentmem.tiers.extract.segments import Sentence, Word
@@ -194,8 +195,10 @@ def _of_person(said: _Said) -> Told | None:
         if ("rather" in adverbs or base == "prefer") and own:
             return "persona", "likes", 0.7
         return None
-    if base == "used" or (base == "use" and verb.form == "past" and rest[:1] == ["to"]):
-        return None
+    if base == "use" and verb.form == "past" and rest[:1] == ["to"]:
+        if verb.copula:
+            return "persona", None, 0.8
+        return ("fact", None, 0.75) if not own and rest[1:2] in (["be"], ["work"]) else None
     if base in lexicon.DECIDES and (verb.is_past or verb.copula in {"is", "are", "am"}) and not (
         base in {"settle", "pick", "select", "conclude", "agree"} and own and not rest
     ):
@@ -223,7 +226,7 @@ def _of_person(said: _Said) -> Told | None:
         if base == "find" or "now" in said.sentence_tokens[: clause.verb_at] or "now" in adverbs:
             return "persona", None, 0.75
         return None
-    if base == "want" and "always" in adverbs and {"them", "it", "this"}.isdisjoint(rest):
+    if base == "want" and "always" in adverbs and verb.is_present and rest and {"them", "it", "this"}.isdisjoint(rest):
         return "persona", None, 0.75
     if base == "develop" and {"preference", "habit", "taste", "interest"} & set(rest):
         return "persona", "likes", 0.8
@@ -234,7 +237,10 @@ def _of_person(said: _Said) -> Told | None:
             "from now on" in " ".join(rest) or verb.ends or base == "stick"
         ):
             return "decision", None, 0.8
-        return ("event", None, 0.8) if said.when and not said.when.is_bare_weekday or said.when else None
+        if said.when:
+            return "event", None, 0.8
+        lasting = adverbs & {"mainly", "mostly", "always", "primarily"} or said.sentence_tokens[:2] == ["next", "time"]
+        return ("decision", None, 0.7) if lasting and own else None
     if base == "be" or (verb.copula and verb.form == "past" and base not in lexicon.EVENTS):
         return _of_being(said)
     if verb.copula and verb.form == "ing":
@@ -297,6 +303,8 @@ def _of_having(said: _Said) -> Told | None:
         return None
     if words & lexicon.TRAIT_NOUNS:
         return "persona", None, 0.8
+    if "experience" in words and any(token[:1].isdecimal() or token in {"years", "decade", "decades"} for token in rest):
+        return "fact", "experience", 0.8
     if words & lexicon.KIN or "allergy" in words or "allergies" in words or "degree" in words:
         return "fact", None, 0.8
     if words & _APPOINTMENTS and said.when:
@@ -330,7 +338,7 @@ def _of_past(said: _Said) -> Told | None:
         return ("fact", None, 0.75) if rest[:1] and rest[0] in {"in", "at", "as", "for", "with"} else None
     if base == "get" and rest[:1] and rest[0] in {"married", "engaged", "promoted", "fired", "hired", "divorced", "sick", "accepted", "laid"}:
         return "event", None, 0.85
-    if base == "study" and rest and not said.when:
+    if base in {"study", "graduate"} and rest and not said.when:
         return "fact", None, 0.75
     if base in {"do", "know", "think", "feel", "be", "find", "want", "need", "hope", "say", "tell", "believe", "have"}:
         return None
@@ -396,6 +404,10 @@ def _of_thing(said: _Said) -> Told | None:
         return "fact", "health", 0.75
     if verb.base == "call" and verb.copula in {"is", "are"} and rest:
         return "fact", "name", 0.8
+    if verb.base == "be" and verb.copula in {"is", "are"} and {"birthday", "birth", "birthdate"} & set(noun):
+        return "fact", "birthday", 0.85
+    if verb.is_perfect and verb.copula == "been" and "for" in rest and rest[-1:] != ["now"]:
+        return "fact", None, 0.75
     if verb.base == "be" and verb.copula in {"is", "are"}:
         if rest[:1] == ["my"] and {"favorite", "favourite", "preference", "choice", "go-to", "priority"} & set(rest):
             return "persona", "likes", 0.8
@@ -499,6 +511,9 @@ def read_english(sentence: Sentence, reading: Reading, said_at: datetime) -> lis
         Dated(one.start + base, one.end + base, one.when, one.is_relative, one.is_bare_weekday)
         for one in find_dates(reading.text[base : places[-1].end], said_at, "en")
     ]
+    if reading.is_play or not lexicon.PLAY.isdisjoint(tokens):
+        reading.is_play = True
+        return []
     rules = read_rule(tokens, places, sentence.end, reading)
     clauses = clauses_of(tokens, places)
     found = list(rules)
@@ -522,6 +537,8 @@ def read_english(sentence: Sentence, reading: Reading, said_at: datetime) -> lis
         fact = _read_clause(clause, tokens, places, dates, reading, said_at, is_hearsay=is_hearsay)
         if fact is not None:
             found.append(fact)
+    if not is_question and not asks:
+        found += read_values(tokens, places, reading, dates, found)
     found.sort(key=lambda one: one.start)
     return found
 

@@ -171,6 +171,8 @@ def _understood(tokens: list[str], at: int, previous: Clause | None, intro: str)
     if k >= len(tokens):
         return False
     base, form = lemma(tokens[k])
+    if base == "decide" and form in {"past", "base"} and tokens[k + 1 : k + 2] == ["to"]:
+        return True
     if previous is None:
         return form == "past" and base in lexicon.EVENTS and tokens[k] not in lexicon.UNCHANGED
     if intro not in {"and", "but", "then", "so", "yet"} or previous.who not in {"user", "we", "my"}:

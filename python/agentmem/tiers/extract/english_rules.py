@@ -12,7 +12,7 @@ from agentmem.tiers.extract.segments import Word
 __all__ = ["read_rule"]
 
 _LEADS: Final = frozenset("please and but also so then ok okay oh kindly just remember note".split())
-_STARTERS: Final = lexicon.RULE_VERBS | _LEADS | frozenset("do you stop no only i we all every each our when if before after for in".split())
+_STARTERS: Final = lexicon.RULE_VERBS | _LEADS | frozenset("forget ignore drop scrap cancel disregard do you stop no only i we all every each our when if before after for in".split())
 _GENERAL: Final = frozenset("all every any each everything anything".split())
 _OPENERS: Final = ("from now on", "from today on", "from today", "going forward", "in the future", "in future", "by default",
                    "as a rule", "from here on", "starting today", "whenever", "every time", "each time", "as of today",
@@ -125,25 +125,31 @@ def _rule_of(
         if " ".join(tokens[order:end]).startswith(phrase):
             order += len(phrase.split())
             break
+    if piece[0] in {"forget", "ignore", "drop", "scrap", "remove", "cancel", "disregard"} and {"rule", "rules", "convention", "policy", "instruction", "guideline", "requirement"} & set(piece[1:6]):
+        return _found(tokens, places, start, end, reading, "assistant", 0.85, ends=True)
     verb = _order_at(tokens, order, end)
     if verb:
         if not (here or opener or (tokens[verb - 2 : verb - 1] == ["only"] and {"this", "that", "it"}.isdisjoint(piece)) or _is_general(tokens[verb - 1 : end], order < verb - 1 and "not" in tokens[order:verb])):
             return None
-        if tokens[verb - 1] in {"mind", "worry", "forget", "hesitate"}:
+        if tokens[verb - 1] in {"mind", "worry", "hesitate"}:
             return None
     else:
         told = _team_rule(tokens, order, end, here=here, reading=reading)
         if told is None:
             return None
         subject = told
+    return _found(tokens, places, start, end, reading, subject, 0.9 if here else 0.7)
+
+
+def _found(
+    tokens: list[str], places: list[Word], start: int, end: int, reading: Reading, subject: str, confidence: float,
+    *, ends: bool = False,
+) -> Found:  # fmt: skip
+    while start < end - 1 and tokens[start] in {"and", "but", "please", "also", "so", ","}:
+        start += 1
     first, last = places[start].start, places[end - 1].end
-    said = reading.text[first:last].strip(" ,;")
-    for lead in ("and ", "but ", "please ", "also ", "so "):
-        if said.lower().startswith(lead):
-            said = said[len(lead):]
-    text = " ".join(said.split())
-    return Found("instruction", first, last, f"{text[:1].upper()}{text[1:]}.", subject, None, None, False, None,
-                 0.9 if here else 0.7)  # fmt: skip
+    text = " ".join(reading.text[first:last].split())
+    return Found("instruction", first, last, f"{text[:1].upper()}{text[1:]}.", subject, ends=ends, confidence=confidence)
 
 
 def _is_general(order: list[str], is_negated: bool) -> bool:

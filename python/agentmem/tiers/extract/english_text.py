@@ -12,7 +12,7 @@ from agentmem.tiers.extract.english_words import lemma
 from agentmem.tiers.extract.found import Reading
 from agentmem.tiers.extract.segments import Word
 
-__all__ = ["statement"]
+__all__ = ["from_outside", "statement"]
 
 _AGREE: Final = {"am": "is", "have": "has", "do": "does", "'m": "is", "'ve": "has", "are": "is"}
 _THEIRS: Final = {"my": "their", "mine": "theirs", "me": "them", "myself": "themselves", "our": "their",
@@ -34,7 +34,9 @@ def third_person(verb: str) -> str:
     return f"{verb}s"
 
 
-def _from_outside(text: str) -> str:
+def from_outside(text: str) -> str:
+    """Return words of the speaker as told by another: ``my`` to ``their``."""
+
     def swap(match: re.Match[str]) -> str:
         word = match[0].lower().replace("’", "'")
         return _OPENED.get(word) or _THEIRS.get(word) or match[0]
@@ -83,7 +85,7 @@ def statement(
         else:
             body.append(places[k].raw if tokens[k] == places[k].text else word)
         if k + 1 < clause.end:
-            body.append(_from_outside(reading.text[places[k + 1].start : end]))
+            body.append(from_outside(reading.text[places[k + 1].start : end]))
     tail = " ".join(body)
     said = f"{_who(clause, places, reading)} {tail}"
     if lead:
@@ -109,9 +111,9 @@ def _who(clause: Clause, places: list[Word], reading: Reading) -> str:
         return "the team" if reading.is_team else "the user and others"
     if clause.who == "my":
         owner = "the team's" if reading.is_team and given and places[first].text == "our" else "the user's"
-        return f"{owner} {_from_outside(noun.split(None, 1)[-1] if given else noun)}"
+        return f"{owner} {from_outside(noun.split(None, 1)[-1] if given else noun)}"
     if clause.who == "pronoun":
         if clause.noun[0] in {"he", "she", "they"} and reading.person:
             return f"the user's {reading.person}"
-        return _from_outside(reading.topic) if clause.noun[0] == "it" and reading.topic else noun
-    return _from_outside(noun)
+        return from_outside(reading.topic) if clause.noun[0] == "it" and reading.topic else noun
+    return from_outside(noun)

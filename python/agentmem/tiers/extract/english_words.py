@@ -128,12 +128,13 @@ ONE_OFF: Final = (
     "in this reply", "for the moment", "one-off",
 )  # fmt: skip
 LASTING: Final = (
-    "from now on", "from today", "going forward", "from here on", "in the future", "in future", "every time", "each time",
+    "from now on", "from today", "going forward", "from here on", "in the future", "in future",
     "by default", "at all times", "as a rule", "unless i say", "all future", "from this point", "starting today", "as of now",
     "as of today", "until further notice", "for good", "at any time", "without asking", "without my", "unless i ask",
     "from tomorrow", "starting now", "henceforth", "any more", "starting from",
 )  # fmt: skip
 LASTING_WORDS: Final = _set("always never whenever ever anymore everytime")
+PLAY: Final = _set("pretend roleplay role-play pretending roleplaying")
 HEARSAY: Final = _set("said says heard hear apparently reportedly supposedly told rumor rumour allegedly")
 MOODS: Final = _set(
     "happy sad excited worried glad sorry afraid sure tired grateful curious confused nervous anxious ready wondering "

@@ -37,3 +37,4 @@ class Reading:
     is_team: bool = False
     person: str | None = None
     topic: str | None = None
+    is_play: bool = False
