@@ -38,6 +38,7 @@ _QUOTE_CHINESE: Final = 8
 
 _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _VIETNAMESE: Final = re.compile(r"[ăâđêôơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹàáãèéìíòóõùúýĩũ]")
+_VIETNAMESE_ONLY: Final = re.compile(r"[ăđơư\u1ea0-\u1ef9]")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’_.@+-]+[^\W_]+)*|\S")
 _ASCII_VIETNAMESE: Final = frozenset(
     "khong toi minh thich nhe nha roi duoc voi cua nay mai hom tuan thang nguoi lam"
@@ -166,7 +167,8 @@ def language_of(text: str) -> Language:
         return "zh"
     words = re.findall(r"[^\W\d_]+", sample)
     marks = len(_VIETNAMESE.findall(sample))
-    if marks * 8 > letters:
+    own = len(_VIETNAMESE_ONLY.findall(sample))
+    if marks * 8 > letters or own * 20 > letters:
         return "vi"
     vietnamese = sum(word in _ASCII_VIETNAMESE for word in words)
     english = sum(word in _ENGLISH for word in words)

@@ -20,6 +20,8 @@ _LONGEST_NOUN: Final = 7
 _PLACES: Final = Phrases("vào|đến|về|ra|lên|sang|xuống|tới|qua")
 _REGULAR: Final = Phrases("mỗi|hàng|hằng|nào cũng|mọi")
 _PLAYS: Final = Phrases("chơi|tập|chạy bộ|đá bóng|đá banh|bơi|học|đi bộ|đọc|nghe|xem|uống|ăn|tập gym|đạp xe|ăn chay")
+_USES: Final = Phrases("dùng|sử dụng")
+_CONSUMES: Final = Phrases("ăn|uống|dùng|xem|chơi|hút|đọc|nghe")
 _CONDITIONS: Final = Phrases("độc thân|đã kết hôn|đã có gia đình|có gia đình|ly hôn|thất nghiệp|có chồng|có vợ|có người yêu")
 _GOALS: Final = Phrases("mục tiêu|mục tiêu của mình|kế hoạch")
 _SINGULAR: Final = frozenset("nhất nhat hơn hon".split())
@@ -106,7 +108,7 @@ def _subject(view: _View, place: int, previous: _Subject | None) -> _Subject:
         if after < view.end and verb:
             return _Subject("name", " ".join(view.places[k].raw for k in range(place, after)), place, after)
     if not _predicate_at(view, place):
-        for k in range(place + 1, min(place + _LONGEST_NOUN, view.end)):
+        for k in range(place + max(1, view.at(lexicon.APPOINTMENTS, place)), min(place + _LONGEST_NOUN, view.end)):
             if k in view.dated or (_noun_verb(view, k) and k > place):
                 return _Subject("noun", " ".join(tokens[place:k]), place, k)
     if previous is not None:
@@ -117,7 +119,8 @@ def _subject(view: _View, place: int, previous: _Subject | None) -> _Subject:
 def _noun_verb(view: _View, k: int) -> bool:
     return bool(
         view.at(lexicon.IS, k) or view.at(lexicon.STATES, k) or view.at(lexicon.RESCHEDULES, k)
-        or view.at(lexicon.DECIDES, k) or view.at(lexicon.PRONOUN, k) and False
+        or view.at(lexicon.DECIDES, k)
+        or view.at(lexicon.NAME, k) and view.is_capital(k + view.at(lexicon.NAME, k))
         or (view.at(lexicon.ADVERBS, k) and view.tokens[k] in lexicon.PAST | lexicon.FUTURE | {"bị", "được", "phải", "đang"})
     )  # fmt: skip
 
@@ -181,6 +184,8 @@ def _classify(
     done = bool(tail & {"rồi", "roi", "xong"})
     if k >= view.end:
         return ("event", None, 0.7) if when and who == "noun" and not negated else None
+    if who in {"we", "noun"} and view.at(lexicon.NAME, k) and view.is_capital(k + view.at(lexicon.NAME, k)):
+        return "fact", "name", 0.85
     if person:
         if view.at(lexicon.DISLIKES, k) and not (negated and not ends):
             return kind, "dislikes", 0.9
@@ -259,6 +264,12 @@ def _classify(
             if tokens[k] in {"học", "hoc", "bán", "ban", "mở", "mo", "chạy", "chay", "lái", "lai"} and k == subject.start and who == "user" and subject.start == subject.verb:
                 return None
             return "fact", "occupation" if tokens[k] in {"làm", "lam"} and view.at(lexicon.WORKS, k) == 1 or "nghề" in tail else None, 0.8
+        if negated and who == "user" and not past and view.at(_CONSUMES, k) and k + 1 < view.end and "chưa" not in tokens[view.start : k]:
+            return "persona", None, 0.7
+        if view.at(_USES, k) and not negated and k + 1 < view.end and tokens[k + 1] not in {"được", "cho", "nó", "cái", "để"}:
+            return "fact", None, 0.7
+        if tokens[k] in {"thấy", "thay"} and tail & {"hơn", "hon"} and who == "user":
+            return "persona", None, 0.75
         if view.at(lexicon.HAS, k) and not negated and (view.is_number(k + 1) or view.at(lexicon.KIN, k + 1) or tokens[k] in {"nuôi", "nuoi"}):
             return "fact", None, 0.8
     elif view.at(lexicon.IS, k) and not negated and k + 1 < view.end:
@@ -328,11 +339,12 @@ def read_vietnamese(sentence: Sentence, reading: Reading, said_at: datetime) -> 
     found: list[Found] = []
     previous: _Subject | None = None
     hearsay = False
+    lasting = any(lexicon.LASTING.at(tokens, one.start, is_bare=is_bare) == one.end - one.start for one in pieces)
     for piece in pieces:
         if piece.is_silent:
             previous = None
             continue
-        rules = read_rules(piece, tokens, places, reading, is_bare=is_bare, last=found[-1] if found else None)
+        rules = read_rules(piece, tokens, places, reading, is_bare=is_bare, last=found[-1] if found else None, is_lasting=lasting)
         if rules is not None:
             if rules.kind:
                 found.append(rules)
@@ -347,7 +359,7 @@ def read_vietnamese(sentence: Sentence, reading: Reading, said_at: datetime) -> 
         subject.verb = verb
         if hearsay and subject.who != "user":
             continue
-        when = _date_of(piece, places, dates)
+        when = _date_of(piece, tokens, places, dates, is_bare=is_bare)
         told = _told(view, subject, when)
         formerly = view.has(lexicon.FORMERLY, piece.start)
         previous = subject if subject.start != subject.verb or previous is not None else previous
@@ -364,9 +376,11 @@ def _skip_dates(view: _View, place: int) -> int:
     return place
 
 
-def _date_of(piece: Piece, places: list[Word], dates: list[Dated]) -> Dated | None:
+def _date_of(piece: Piece, tokens: list[str], places: list[Word], dates: list[Dated], *, is_bare: bool) -> Dated | None:
     start, end = places[piece.start].start, places[piece.end - 1].end
     inside = [one for one in dates if start <= one.start and one.end <= end]
+    if _REGULAR.find(tokens, piece.start, piece.end, is_bare=is_bare) >= 0:
+        inside = [one for one in inside if not one.is_bare_weekday]
     absolute = [one for one in inside if not one.is_relative]
     return (absolute or inside or [None])[0]
 

@@ -23,7 +23,7 @@ _REMOVES: Final = Phrases("bỏ|hủy|huỷ|xóa|bãi bỏ|gỡ|bỏ luôn|bỏ 
 
 
 def read_rules(
-    piece: Piece, tokens: list[str], places: list[Word], reading: Reading, *, is_bare: bool, last: Found | None
+    piece: Piece, tokens: list[str], places: list[Word], reading: Reading, *, is_bare: bool, last: Found | None, is_lasting: bool
 ) -> Found | None:
     """Return the rule that a piece gives, a Found without kind for a one-off order, None for no order."""
     start, end = piece.start, piece.end
@@ -47,7 +47,7 @@ def read_rules(
         said = next((j for j in range(k, end) if tokens[j] in {"là", "la"}), -1)
         if 0 < said < end - 1:
             return _rule(places, said + 1, end, reading, "team", tokens, confidence=0.9)
-    first, opened = k, False
+    first, opened = k, is_lasting
     while k < end and (size := at(_OPENERS, k)):
         opened = opened or tokens[k] not in {"giờ", "gio", "khi"}
         conditional = tokens[k] in {"mỗi", "hễ", "khi", "moi", "he", "bất"}
@@ -96,7 +96,7 @@ def _of_everyone(
     if lexicon.PRONOUN.find(tokens, start, min(start + 3, end), is_bare=is_bare) >= 0:
         return None
     for k in range(first + 1, min(first + 9, end - 1)):
-        if tokens[k] in {"phải", "cấm"} or tokens[k : k + 2] in (["không", "được"], ["khong", "duoc"], ["bắt", "buộc"]):
+        if (tokens[k] in {"phải", "cấm"} and tokens[k - 1] not in {"không", "chưa"}) or tokens[k : k + 2] in (["không", "được"], ["khong", "duoc"], ["bắt", "buộc"]):
             return _rule(places, first, end, reading, "team", tokens, confidence=0.75)
     if then > first and lexicon.RULE_VERBS.at(tokens, then + 1, is_bare=is_bare) and then - first <= 5:  # noqa: PLR2004
         return _rule(places, first, end, reading, last.subject if last else "team", tokens, confidence=0.7)

@@ -107,7 +107,7 @@ FREQUENT: Final = Phrases(
 NEGATION: Final = Phrases("không|chẳng|chả|chưa|không còn|hết|không hề|đếch|éo|không thể|ít|chưa bao giờ|không bao giờ|đâu có")
 NO_LONGER: Final = Phrases("nữa|không còn|hết còn|thôi không")
 
-LIKES: Final = Phrases("thích|thích nhất|yêu thích|mê|khoái|chuộng|ưa|ưa chuộng|ghiền|nghiện|đam mê|ưu tiên|cuồng|thích ăn|thích uống|thấy thích|hâm mộ|hợp với|hợp|hảo|mê mẩn|máu|thích hơn|quý|ưng|nghiêng về")
+LIKES: Final = Phrases("thích|thích nhất|yêu thích|mê|khoái|chuộng|ưa|ưa chuộng|ghiền|nghiện|đam mê|ưu tiên|cuồng|thích ăn|thích uống|thấy thích|hâm mộ|hợp với|hảo|mê mẩn|máu|thích hơn|quý|ưng|nghiêng về")
 DISLIKES: Final = Phrases("ghét|ghét nhất|ngán|kỵ|kị|sợ|sợ nhất|chúa ghét|cực ghét|chịu không nổi|không chịu được|không chịu nổi|không ưa|dị ứng với|không hợp|chán|anti|ngại|không mê|không khoái")
 SKILLS: Final = Phrases(
     "biết|giỏi|rành|thành thạo|thạo|nói được|nói tốt|kém|dốt|yếu|mù|gõ|viết được|đọc được|lái được|chơi được|chơi giỏi|nấu giỏi|nấu ăn ngon|nói giỏi|có kinh nghiệm|không giỏi|sành|mạnh về|chuyên về|gà"
