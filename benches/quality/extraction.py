@@ -13,7 +13,7 @@ import json
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -183,7 +183,9 @@ def score(labelled: Sequence[Line]) -> dict[str, Score]:
     ids: dict[str, str] = {}
     retired: dict[str, str] = {}
     for line in sorted(labelled, key=lambda one: datetime.fromisoformat(one.label["time"])):
-        given = extractor.extract([line.message])
+        message = line.message
+        # What the pipeline does before it judges: without a beginning a fact holds from when it was said.
+        given = [one if one.valid_from else replace(one, valid_from=message.time) for one in extractor.extract([message])]
         matched = _score_line(line, given, scores[line.label["language"]])
         live = held[line.scope]
         for by, one in enumerate(given):

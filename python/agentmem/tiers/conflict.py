@@ -34,6 +34,7 @@ NEAR_COSINE: Final = 0.92
 NEAR_WITH_COSINE: Final = 0.6
 
 _ANYBODY: Final = frozenset(("assistant", "team"))
+_GENERAL: Final = _ANYBODY | {"user", ""}
 _CHANGES: Final = {
     "instruction": frozenset(("instruction", "decision")),
     "decision": frozenset(("decision", "fact", "event", "instruction")),
@@ -199,26 +200,33 @@ def _by_cue(candidate: Candidate, own: Features, known: Sequence[Known]) -> list
     ends = candidate.ends or own.is_ended
     if not ends and not own.is_change:
         return []
+    if not ends and candidate.attribute in MANY_VALUED and not own.former:
+        return []
+    touched = [
+        (fact, features(fact.text).topic)
+        for fact in known
+        if fact.kind in _CHANGES[candidate.kind] and _is_one_subject(candidate, fact)
+    ]
     scored: list[tuple[float, int, Known]] = []
-    for fact in known:
-        if fact.kind not in _CHANGES[candidate.kind] or not _is_one_subject(candidate, fact):
-            continue
-        other = features(fact.text)
-        shared = own.topic & other.topic
+    for fact, topic in touched:
+        shared = own.topic & topic
         if not shared:
             continue
-        score = _overlap(own.topic, other.topic)
-        if not ends and candidate.attribute in MANY_VALUED and fact.attribute in MANY_VALUED:
+        score = _overlap(own.topic, topic)
+        # A single word is a topic only where no other fact has it too.
+        if len(shared) == 1 and sum(not shared.isdisjoint(other) for _, other in touched) > 1:
+            same = _named(fact.subject) == _named(candidate.subject) not in _GENERAL
+            if not same or not ends:
+                continue
+        if own.former & topic:
+            score += 1
+        elif score < (TOPIC if candidate.kind == fact.kind or len(shared) > 1 else TOPIC + 0.1):
             continue
-        needed = TOPIC if ends or len(shared) > 1 else 0.99
-        if candidate.kind != fact.kind:
-            needed = max(needed, TOPIC + 0.1)
-        if score >= needed:
-            scored.append((score, len(shared), fact))
+        scored.append((score, len(shared), fact))
     if not scored:
         return []
-    best = max(scored, key=lambda one: (one[0], one[1]))
-    return [best[2]]
+    best = max(one[:2] for one in scored)
+    return [fact for score, size, fact in scored if (score, size) == best]
 
 
 def _by_number(candidate: Candidate, own: Features, known: Sequence[Known]) -> list[Known]:

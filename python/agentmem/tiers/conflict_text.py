@@ -13,22 +13,23 @@ __all__ = ["Features", "features", "words_of"]
 _TOKEN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+|[^\W_]+(?:[._+#-][^\W_]+)*[+#]*")
 _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _DATE: Final = re.compile(r"\(?\d{4}-\d\d-\d\d\)?|（\d{4}-\d\d-\d\d）")
-_STOP: Final = frozenset(
-    # English
+# Words that say nothing of the topic: closed classes, words of time, and the words of change themselves.
+_STOP_ENGLISH: Final = frozenset(
     "the a an is are was were be been being am has have had do does did will would can could may might must should of to in on"
     " at for with and or but so as by from that this these those it its their they them he she his her you your we our i my me"
-    " user user's s not no never longer anymore any more now just already also very really quite always usually instead than"
+    " user user's s not no never longer anymore any more now just also already very really quite always usually instead than"
     " then there here into up out about over only still some all every one please from today tomorrow yesterday week month"
     " year next last day days weeks months morning afternoon evening monday tuesday wednesday thursday friday saturday sunday"
-    " actually anymore others team he's going got get let make made use used using keep want switch switched change changed"
-    " move moved moving start started stop stopped plan planned plans planning find finds too bit little lot much most decide decided again since"
-    " early late mid end"
-    # Vietnamese, as folded
-    " nguoi dung la co va thi ma cua cho voi khong con nua da dang se vua moi roi nay kia sau truoc hom ngay mai tuan thang"
-    " nam gio luc tu nha nhe luon cung van lai duoc bi phai cac nhung mot hai ba minh em anh chi ban nhom hay rat tai o vao ra"
-    " len xuong di den chuyen doi sang thanh thay bo huy dung quyet dinh dau cuoi bao giua tiep thoi nho"
-    # Chinese
-    " 的 了 在 是 我 用户".split()
+    " actually anymore others team going got get let make made use used using keep want switched switch change changed"
+    " move moved moving start started stop stopped plan planned plans planning find finds too bit little lot much most decide"
+    " decided again since early late mid end forget rule rules whenever before after when if go agreed january february march"
+    " april june july august september october november december postponed rescheduled cancel cancelled canceled primarily".split()
+)
+_STOP_VIETNAMESE: Final = frozenset(
+    "người dùng là có và thì mà của cho với không còn nữa đã đang sẽ vừa mới rồi này nay kia sau trước hôm ngày mai tuần tháng"
+    " năm giờ lúc từ nha nhé luôn cũng vẫn lại được bị phải các những một hai ba bốn mình em anh chị bạn nhóm hay rất tại ở vào ra"
+    " lên xuống đi đến chuyển đổi sang thành thay bỏ hủy huỷ đừng quyết định đầu cuối bao giữa tiếp thôi nhớ thứ tư sáu bảy"
+    " chủ nhật qua dời lùi hoãn nâng tăng giảm tức quy khỏi vs dự kiến team sử dụng".split()
 )
 _NEGATION: Final = re.compile(
     r"\b(?:not|no|never|n't|don't|doesn't|isn't|aren't|cannot|can't|without|stop|stopped|không|khong|chưa|chẳng|đừng|dung bao gio|cấm)\b"
@@ -42,9 +43,25 @@ _ENDED: Final = re.compile(
 _CHANGED: Final = re.compile(
     r"\b(?:instead(?: of)?|switch(?:ed|es|ing)?|chang(?:ed?|es|ing)|mov(?:ed?|es|ing)|from now on|from today|as of today|actually|correction|sorry|rather than|replac(?:e|ed|es|ing)"
     r"|postpon(?:e|ed)|reschedul(?:e|ed)|push(?:ed)? (?:back|to)|delay(?:ed)?|brought forward|updat(?:e|ed)|rais(?:e|ed)|increas(?:e|ed)|reduc(?:e|ed)|lower(?:ed)?|upgrad(?:e|ed)"
-    r"|now|new|became|becomes?|already|finally|turned out|migrat(?:e|ed|es|ing)|grew|extend(?:ed|s)?|to be exact|up to"
+    r"|now|new|became|becomes?|already|finally|turned out|migrat(?:e|ed|es|ing)|grew|extend(?:ed|s)?|took over|takes over|to be exact|up to"
     r"|dời|lùi|hoãn|đổi|chuyển|thay|thay vì|thay cho|từ nay|từ giờ|từ hôm nay|nâng|tăng|giảm|tức là|sửa lại|nhầm|giờ|bây giờ|hiện|còn|cập nhật|gia hạn|doi|lui|hoan|chuyen|tu nay|tu gio|gio|nang|tang|giam|cũng được|cung duoc|mới|vừa)\b"
     r"|改|换|更正|现在|调整|推迟|延期|提前|升级|搬|而不是|已经|暂定"
+)
+
+
+def _plain(text: str) -> str:
+    decomposed = unicodedata.normalize("NFD", text)
+    return "".join(c for c in decomposed if not unicodedata.combining(c)).replace("đ", "d").replace("Đ", "D")
+
+
+_STOP_BARE: Final = frozenset(map(_plain, _STOP_VIETNAMESE)) - frozenset("team tai ban mai em thay".split())
+# What stands after these is what was and is no more: "instead of euros", "thay anh Tuấn".
+_FORMER: Final = re.compile(
+    r"\b(?:instead of|rather than|took over .{0,40}?from|takes? over .{0,40}?from|replac(?:es|ed|ing)|no longer (?:us(?:e|es|ing)|lik(?:e|es)|eats?|drinks?)?"
+    r"|switch(?:ed|es|ing)? (?:over )?from|mov(?:ed|es|ing) (?:away )?from|over from|in place of|drop(?:ped|ping|s)?|not"
+    r"|thay(?: cho| vì)?|thế chỗ|chứ không (?:phải|còn|làm|dùng)?|(?:không|khong|thôi|bỏ|khỏi) (?:còn )?(?:dùng|xài|dung|làm|lam|uống|ăn|chơi)?)\s+"
+    r"(?P<what>[^\s,;.]+(?:\s+[^\s,;.]+){0,3})"
+    r"|(?:不再用?|而不是|代替|取代)(?P<han>[^，。,]{1,8})"
 )
 
 
@@ -59,6 +76,7 @@ class Features:
         is_negated: Whether it denies.
         is_ended: Whether it says that something is over.
         is_change: Whether it says that something is other than before.
+        former: The words of what it says was and is no more.
     """
 
     topic: frozenset[str]
@@ -67,11 +85,7 @@ class Features:
     is_negated: bool
     is_ended: bool
     is_change: bool
-
-
-def _plain(text: str) -> str:
-    decomposed = unicodedata.normalize("NFD", text)
-    return "".join(c for c in decomposed if not unicodedata.combining(c)).replace("đ", "d").replace("Đ", "D")
+    former: frozenset[str]
 
 
 def _stem(word: str) -> str:
@@ -96,9 +110,15 @@ def words_of(text: str) -> frozenset[str]:
             run = token.replace("用户", "")
             found.update(run[k : k + 2] for k in range(max(len(run) - 1, 1)) if run)
             continue
-        plain = _plain(token.lower())
-        if plain not in _STOP and token.lower() not in _STOP and not plain.isdecimal():
-            found.add(_stem(plain) if plain.isascii() else plain)
+        lower = token.lower()
+        if lower in _STOP_ENGLISH or lower in _STOP_VIETNAMESE or lower.isdecimal():
+            continue
+        if lower.isascii():
+            # Vietnamese typed without its marks shares spellings with English; a stop word of either is none.
+            if lower not in _STOP_BARE:
+                found.add(_stem(lower))
+        else:
+            found.add(_stem(_plain(lower)))
     return frozenset(found)
 
 
@@ -116,4 +136,5 @@ def features(text: str) -> Features:
         _NEGATION.search(lower) is not None,
         _ENDED.search(lower) is not None,
         _CHANGED.search(lower) is not None,
+        frozenset().union(*(words_of(match["what"] or match["han"]) for match in _FORMER.finditer(_DATE.sub(" ", lower)))),
     )

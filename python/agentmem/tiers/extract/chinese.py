@@ -13,7 +13,7 @@ from agentmem.tiers.extract.segments import Sentence
 
 __all__ = ["read_chinese"]
 
-_CLAUSE: Final = re.compile(r"[^，,；;：:（）()、…\s]+(?:、[^，,；;：:（）()、…\s]+)*")
+_CLAUSE: Final = re.compile(r"[^，,；;：:、…\s]+(?:、[^，,；;：:、…\s]+)*")
 _LEAD: Final = re.compile(
     r"^(?:哈哈|嗯|对|好的|你好|嘿|其实|不过|但是|但|而且|所以|因为|另外|反正|顺便说一下|更正一下|那个|然后|现在|目前|最近|平时|一般|最终|最后|终于|刚刚|还|虽然|作为领队|SMS|Note)+"
 )

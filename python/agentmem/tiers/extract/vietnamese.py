@@ -20,6 +20,7 @@ _LONGEST_NOUN: Final = 7
 _PLACES: Final = Phrases("vào|đến|về|ra|lên|sang|xuống|tới|qua")
 _REGULAR: Final = Phrases("mỗi|hàng|hằng|nào cũng|mọi")
 _PLAYS: Final = Phrases("chơi|tập|chạy bộ|đá bóng|đá banh|bơi|học|đi bộ|đọc|nghe|xem|uống|ăn|tập gym|đạp xe|ăn chay")
+_TEAM: Final = frozenset("nhóm team đội bọn tụi chúng bên cả phòng nhom doi bon tui chung ben ca phong".split())
 _USES: Final = Phrases("dùng|sử dụng")
 _CONSUMES: Final = Phrases("ăn|uống|dùng|xem|chơi|hút|đọc|nghe")
 _CONDITIONS: Final = Phrases("độc thân|đã kết hôn|đã có gia đình|có gia đình|ly hôn|thất nghiệp|có chồng|có vợ|có người yêu")
@@ -68,6 +69,8 @@ def _skip(view: _View, place: int, phrases: Phrases) -> int:
     while place < view.end:
         if place in view.dated:
             place = view.dated[place]
+        elif view.tokens[place] in {"từ", "vào", "tu", "vao", "đến", "den"} and place + 1 in view.dated:
+            place += 1
         elif size := view.at(phrases, place):
             if phrases is lexicon.LEADS and view.tokens[place] in {"con", "xong", "roi"} and view.is_bare and place > view.start:
                 break
@@ -399,7 +402,7 @@ def _found(
     if lead:
         begin = lead[0].start
     rest = reading.text[view.places[min(value, last - 1)].start : end]
-    name = subject.name
-    text = statement(subject.who, name, reading.text, begin, view.places[subject.start].start,
+    name = "team" if subject.who == "we" and subject.name.split()[0] in _TEAM else subject.name
+    text = statement(subject.who, subject.name, reading.text, begin, view.places[subject.start].start,
                      view.places[min(subject.verb, last - 1)].start, end, when, is_given=subject.verb > subject.start)  # fmt: skip
     return Found(kind, begin, end, text, name, attribute, rest[:200] if attribute else None, ends, when, confidence)
