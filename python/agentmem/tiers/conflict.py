@@ -25,10 +25,16 @@ __all__ = ["Known", "judge"]
 MANY_VALUED: Final = frozenset(
     ("likes", "dislikes", "skill", "habit", "allergy", "health", "goal", "experience", "work", "stops", "birth")
 )
+# Said in many ways of one and the same: another wording is another value only where both are plain,
+# or where the candidate says that it is so now.
+SOFT: Final = frozenset(("occupation", "status", "working hours"))
+_PLAIN_VALUE: Final = 4
 # Share of the smaller statement's words of content that must recur for one topic. Chosen on the
 # labelled development set so that no unrelated fact is retired.
 TOPIC: Final = 0.5
 NEAR: Final = 0.9
+# The same where the candidate names what was: "instead of euros".
+FORMER: Final = 0.3
 # From here the words may differ more: the embedder sees one statement, and digits, names, denial agree.
 NEAR_COSINE: Final = 0.92
 NEAR_WITH_COSINE: Final = 0.6
@@ -169,6 +175,9 @@ def _by_slot(candidate: Candidate, own: Features, known: Sequence[Known]) -> lis
         refined = bool(one.topic and two.topic) and _overlap(one.topic, two.topic) >= TOPIC
         if refined and one.digits == two.digits and one.is_negated == two.is_negated and not own.is_change:
             continue
+        long = max(len(mine.split()), len(theirs.split())) > _PLAIN_VALUE
+        if attribute in SOFT and long and not own.is_change and not own.is_now:
+            continue
         replaced.append(fact)
     return replaced
 
@@ -198,7 +207,7 @@ def _by_turn(candidate: Candidate, own: Features, known: Sequence[Known]) -> lis
 def _by_cue(candidate: Candidate, own: Features, known: Sequence[Known]) -> list[Known]:
     """A statement that says that something ends or is other now, and what it speaks of."""
     ends = candidate.ends or own.is_ended
-    if not ends and not own.is_change:
+    if not ends and not own.is_change and not own.is_now:
         return []
     if not ends and candidate.attribute in MANY_VALUED and not own.former:
         return []
@@ -218,8 +227,14 @@ def _by_cue(candidate: Candidate, own: Features, known: Sequence[Known]) -> list
             same = _named(fact.subject) == _named(candidate.subject) not in _GENERAL
             if not same or not ends:
                 continue
-        if own.former & topic:
+        if own.former & topic and score >= (FORMER if candidate.kind == fact.kind else TOPIC):
             score += 1
+        elif _is_other_day(candidate, fact) and not own.is_change:
+            continue
+        elif len(shared) == 1 and not ends and candidate.kind != "instruction" and not _is_one_thing(candidate, fact):
+            continue
+        elif not ends and not own.is_change and score < 0.75:  # noqa: PLR2004 - "now" alone is a weak sign
+            continue
         elif score < (TOPIC if candidate.kind == fact.kind or len(shared) > 1 else TOPIC + 0.1):
             continue
         scored.append((score, len(shared), fact))
@@ -227,6 +242,17 @@ def _by_cue(candidate: Candidate, own: Features, known: Sequence[Known]) -> list
         return []
     best = max(one[:2] for one in scored)
     return [fact for score, size, fact in scored if (score, size) == best]
+
+
+def _is_other_day(candidate: Candidate, fact: Known) -> bool:
+    one, two = candidate.event_time, fact.event_time
+    return one is not None and two is not None and one.date() != two.date()
+
+
+def _is_one_thing(candidate: Candidate, fact: Known) -> bool:
+    """Whether both speak of one thing that has a name of its own."""
+    one, two = _named(candidate.subject), _named(fact.subject)
+    return one not in _GENERAL or (two not in _GENERAL and one != two)
 
 
 def _by_number(candidate: Candidate, own: Features, known: Sequence[Known]) -> list[Known]:

@@ -23,7 +23,7 @@ _STOP_ENGLISH: Final = frozenset(
     " actually anymore others team going got get let make made use used using keep want switched switch change changed"
     " move moved moving start started stop stopped plan planned plans planning find finds too bit little lot much most decide"
     " decided again since early late mid end forget rule rules whenever before after when if go agreed january february march"
-    " april june july august september october november december postponed rescheduled cancel cancelled canceled primarily".split()
+    " april june july august september october november december postponed rescheduled cancel cancelled canceled primarily few several many things thing weekend year-old old something everything really".split()
 )
 _STOP_VIETNAMESE: Final = frozenset(
     "người dùng là có và thì mà của cho với không còn nữa đã đang sẽ vừa mới rồi này nay kia sau trước hôm ngày mai tuần tháng"
@@ -41,12 +41,14 @@ _ENDED: Final = re.compile(
     r"|ngừng|thôi không|cai|khỏi|khoi|nghỉ việc|từ bỏ|hết hiệu lực)\b|不再|取消|作废|再也不|放弃|不用再|可以用了|戒了"
 )
 _CHANGED: Final = re.compile(
-    r"\b(?:instead(?: of)?|switch(?:ed|es|ing)?|chang(?:ed?|es|ing)|mov(?:ed?|es|ing)|from now on|from today|as of today|actually|correction|sorry|rather than|replac(?:e|ed|es|ing)"
-    r"|postpon(?:e|ed)|reschedul(?:e|ed)|push(?:ed)? (?:back|to)|delay(?:ed)?|brought forward|updat(?:e|ed)|rais(?:e|ed)|increas(?:e|ed)|reduc(?:e|ed)|lower(?:ed)?|upgrad(?:e|ed)"
-    r"|now|new|became|becomes?|already|finally|turned out|migrat(?:e|ed|es|ing)|grew|extend(?:ed|s)?|took over|takes over|to be exact|up to"
-    r"|dời|lùi|hoãn|đổi|chuyển|thay|thay vì|thay cho|từ nay|từ giờ|từ hôm nay|nâng|tăng|giảm|tức là|sửa lại|nhầm|giờ|bây giờ|hiện|còn|cập nhật|gia hạn|doi|lui|hoan|chuyen|tu nay|tu gio|gio|nang|tang|giam|cũng được|cung duoc|mới|vừa)\b"
-    r"|改|换|更正|现在|调整|推迟|延期|提前|升级|搬|而不是|已经|暂定"
+    r"\b(?:instead(?: of)?|switch(?:ed|es|ing)?|chang(?:ed?|es|ing)|moved?|from now on|from today|as of today|correction|rather than|replac(?:e|ed|es|ing)"
+    r"|postpon(?:e|ed)|reschedul(?:e|ed)|push(?:ed)? (?:back|to)|delay(?:ed)?|brought forward|rais(?:e|ed)|increas(?:e|ed)|reduc(?:e|ed)|lower(?:ed)?|upgrad(?:e|ed)"
+    r"|became|becomes?|turned out|migrat(?:e|ed|es|ing)|extend(?:ed|s)?|took over|takes over|up to|actually|anymore|no longer"
+    r"|dời|lùi|hoãn|đổi|chuyển|thay|thay vì|thay cho|từ nay|từ giờ|từ hôm nay|nâng|tăng|giảm|tức là|sửa lại|nhầm|gia hạn|doi|lui|hoan|chuyen|tu nay|tu gio|nang|tang|giam|cũng được|cung duoc)\b"
+    r"|改|换|更正|调整|推迟|延期|提前|升级|搬|而不是|暂定"
 )
+# Weaker: they say that it is so now, not that it was otherwise.
+_NOW: Final = re.compile(r"\b(?:now|new|already|finally|giờ|bây giờ|hiện|còn|gio|mới|vừa|thật ra|sorry|update[ds]?|grew|to be exact|fixed)\b|现在|已经|目前")
 
 
 def _plain(text: str) -> str:
@@ -58,7 +60,7 @@ _STOP_BARE: Final = frozenset(map(_plain, _STOP_VIETNAMESE)) - frozenset("team t
 # What stands after these is what was and is no more: "instead of euros", "thay anh Tuấn".
 _FORMER: Final = re.compile(
     r"\b(?:instead of|rather than|took over .{0,40}?from|takes? over .{0,40}?from|replac(?:es|ed|ing)|no longer (?:us(?:e|es|ing)|lik(?:e|es)|eats?|drinks?)?"
-    r"|switch(?:ed|es|ing)? (?:over )?from|mov(?:ed|es|ing) (?:away )?from|over from|in place of|drop(?:ped|ping|s)?|not"
+    r"|switch(?:ed|es|ing)? (?:over )?from|mov(?:ed|es|ing) (?:away )?from|over from|in place of|drop(?:ped|ping|s)?"
     r"|thay(?: cho| vì)?|thế chỗ|chứ không (?:phải|còn|làm|dùng)?|(?:không|khong|thôi|bỏ|khỏi) (?:còn )?(?:dùng|xài|dung|làm|lam|uống|ăn|chơi)?)\s+"
     r"(?P<what>[^\s,;.]+(?:\s+[^\s,;.]+){0,3})"
     r"|(?:不再用?|而不是|代替|取代)(?P<han>[^，。,]{1,8})"
@@ -76,6 +78,7 @@ class Features:
         is_negated: Whether it denies.
         is_ended: Whether it says that something is over.
         is_change: Whether it says that something is other than before.
+        is_now: Whether it says only that something is so now.
         former: The words of what it says was and is no more.
     """
 
@@ -85,6 +88,7 @@ class Features:
     is_negated: bool
     is_ended: bool
     is_change: bool
+    is_now: bool
     former: frozenset[str]
 
 
@@ -136,5 +140,6 @@ def features(text: str) -> Features:
         _NEGATION.search(lower) is not None,
         _ENDED.search(lower) is not None,
         _CHANGED.search(lower) is not None,
+        _NOW.search(lower) is not None,
         frozenset().union(*(words_of(match["what"] or match["han"]) for match in _FORMER.finditer(_DATE.sub(" ", lower)))),
     )

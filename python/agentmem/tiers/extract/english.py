@@ -28,6 +28,11 @@ _APPOINTMENTS: Final = frozenset(
 _UNEASY: Final = frozenset("worry feel wonder hope think wish seem need mean want know say forget".split())
 _THINKING: Final = frozenset("think wonder worry look hope consider try feel ask guess write wait want".split())
 _TEAM_CHOICES: Final = frozenset("use support switch adopt move drop keep go migrate start stop ship replace".split())
+_JOBS: Final = frozenset("nurse chef cook student lawyer freelancer clerk architect analyst intern executive lead head founder ceo cto pilot "
+                         "judge coach agent surgeon physician electronics mechanic plumber secretary boss owner".split())  # fmt: skip
+_NO_JOBS: Final = frozenset("father mother brother sister member number order lover beginner newcomer customer user matter winner loser "
+                            "believer reader listener runner fighter partner stranger foreigner dinner better other either "
+                            "parent participant vegetarian giant".split())  # fmt: skip
 _PASSING: Final = frozenset("move miss book lose get go make do forget be have know hurt fail break buy".split())
 _CONDITIONS: Final = frozenset(
     "married single divorced engaged retired pregnant allergic diabetic asthmatic unemployed widowed".split()
@@ -258,6 +263,8 @@ def _of_person(said: _Said) -> Told | None:
     if base in lexicon.SKILLS and verb.is_present and not verb.is_negated and own:
         if base == "understand" or rest[:1] in (["that"], ["what"], ["it"], ["this"], ["he"], ["she"], ["you"], ["i"], ["if"]):
             return None
+        if base == "know" and not (rest[:1] and (rest[0] in {"how", "a", "some", "basic"} or said.rest_text[:1].isupper())):
+            return None
         if base == "speak" and rest[:1] in (["to"], ["with"]):
             return None
         return "persona", "skill", 0.8
@@ -382,10 +389,21 @@ def _of_being(said: _Said) -> Told | None:
     if rest[0].isdecimal() and (len(rest) == 1 or rest[1] in {"and", ","}) and clause.who in {"user", "my"}:
         return "fact", "age", 0.85
     if rest[0] in {"a", "an", "the"} and len(rest) > 1 and rest[1] not in {"bit", "little", "lot", "same", "one", "only"}:
-        return "fact", "occupation" if clause.who in {"user", "my"} and not verb.is_negated else None, 0.8
+        job = clause.who in {"user", "my"} and not verb.is_negated and _is_job(rest[1:])
+        return "fact", "occupation" if job else None, 0.8
     if verb.ends:
         return "persona", None, 0.75
     return None
+
+
+def _is_job(noun: list[str]) -> bool:
+    """Whether the head of a noun phrase names a profession."""
+    head = noun[0]
+    for token in noun:
+        if not token.isalpha() or token in {"at", "in", "of", "for", "with", "who", "and", "from", "by", "on"}:
+            break
+        head = token
+    return head in _JOBS or (head.endswith(("er", "or", "ist", "ian", "eer", "ant")) and head not in lexicon.KIN | _NO_JOBS)
 
 
 def lexicon_word(said: _Said) -> str:
@@ -400,6 +418,8 @@ def _of_thing(said: _Said) -> Told | None:
     if verb.modal in {"may", "might", "could", "should", "would", "can", "must", "shall"} or verb.adverbs & lexicon.HEDGES:
         return None
     own = clause.who == "my"
+    if noun and noun[-1] in {"other", "one", "rest", "first", "second", "former", "latter", "same", "thing", "reason", "problem", "question", "challenge"}:
+        return None
     if own and verb.base in {"feel", "hurt", "ache", "swell"} and verb.is_present:
         return "fact", "health", 0.75
     if verb.base == "call" and verb.copula in {"is", "are"} and rest:
@@ -610,6 +630,8 @@ def _read_clause(
     first = places[start].start
     lead_dates = [one for one in dates if first <= one.start < places[clause.subject_at].start]
     begin = lead_dates[0].start if lead_dates else places[clause.subject_at].start
+    if not lead_dates and start < clause.subject_at and tokens[clause.subject_at - 1] in {"now", "currently", "nowadays"}:
+        begin = places[clause.subject_at - 1].start
     end = places[clause.end - 1].end
     return Found(
         kind,

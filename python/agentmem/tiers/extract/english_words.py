@@ -88,7 +88,7 @@ TRAIT_NOUNS: Final = _set("personality habit habits tendency preference fear pho
                           "interest")  # fmt: skip
 STATES: Final = _set("suffer work live reside study own belong teach manage lead run operate commute weigh earn use play train stay "
                      "specialize specialise rent drive suffer wear keep")  # fmt: skip
-DECIDES: Final = _set("decide choose agree settle opt resolve adopt select conclude commit pick standardize standardise")
+DECIDES: Final = _set("decide choose agree settle opt resolve adopt select commit pick standardize standardise")
 PLANS: Final = _set("plan intend aim")
 EVENTS: Final = _set(
     "buy purchase book schedule reschedule cancel sign move receive finish complete start begin join leave quit resign marry "

@@ -401,6 +401,8 @@ def _found(
     lead = [one for one in dates if first <= one.start < begin]
     if lead:
         begin = lead[0].start
+    elif view.start < subject.start and view.tokens[view.start] in {"giờ", "hiện", "bây", "gio", "hien"}:
+        begin = first
     rest = reading.text[view.places[min(value, last - 1)].start : end]
     name = "team" if subject.who == "we" and subject.name.split()[0] in _TEAM else subject.name
     text = statement(subject.who, subject.name, reading.text, begin, view.places[subject.start].start,
