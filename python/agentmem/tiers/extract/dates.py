@@ -359,22 +359,41 @@ _CLOCK: Final[dict[Language, re.Pattern[str]]] = {
 }  # fmt: skip
 
 
-def _compile(
-    forms: tuple[tuple[str, Resolve], ...], language: Language
-) -> tuple[tuple[re.Pattern[str], Resolve], ...]:
+# For each form, in order, pieces of which every match has one: a form is tried only where one stands
+# in the text, a look that costs a hundredth of the search.
+_EN_MONTHS: Final = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_VI_DAYS: Final = "thứ|thu|nhật|nhat|cn|t2|t3|t4|t5|t6|t7"
+_PIECES: Final[dict[Language, tuple[str, ...]]] = {
+    "en": ("after tomorrow", "before yesterday", "tomorrow|tmrw", "yesterday|last night", "today|tonight|this ", " of ", "day",
+           "week", "week", "month", "month", "week|month|quarter|year", "in ", "now|today|later", " ago| back",
+           "19|20", _EN_MONTHS, _EN_MONTHS, "the ", "19|20", _EN_MONTHS),
+    "vi": (_VI_DAYS, "kia|mốt|mot", "kia", "mai", "qua|qa", "nay|này", "cách|cach", "trước|truoc", "nữa|nua|sau|tới|toi",
+           "sau|trong", "tháng|thang", "tháng|thang", "tuần|tuan", "tuần|tuan", "tuần|tuan", "tuần|tuan|tháng|thang|năm|nam|quý",
+           "19|20", "/", "tháng|thang", "ngày|ngay|mùng|mồng|mung", "tháng|thang"),
+    "zh": ("大后", "大前", "后天", "前天", "明", "昨", "今", "周|星期|礼拜", "周末", "月", "周|星期|礼拜|月", "年", "前", "后",
+           "19|20", "月", "号|日", "月"),
+}  # fmt: skip
+_BARE_PIECES: Final[dict[Language, str]] = {"en": "day", "vi": _VI_DAYS, "zh": "周|星期|礼拜"}
+
+
+def _compile(form: str, language: Language) -> re.Pattern[str]:
     left, right = ("", "") if language == "zh" else (r"(?<![^\W_])", r"(?![^\W_])")
-    return tuple((re.compile(f"{left}(?:{form}){right}"), resolve) for form, resolve in forms)
+    return re.compile(f"{left}(?:{form}){right}")
 
 
-_FORMS: Final = {
-    language: (
-        *((pattern, resolve, True) for pattern, resolve in _compile(_RELATIVE[language], language)),
-        *((pattern, resolve, False) for pattern, resolve in _compile(_ABSOLUTE[language], language)),
+def _forms(language: Language) -> tuple[tuple[tuple[str, ...], re.Pattern[str], Resolve, bool], ...]:
+    forms = (*_RELATIVE[language], *_ABSOLUTE[language])
+    relative = len(_RELATIVE[language])
+    return tuple(
+        (tuple(pieces.split("|")), _compile(form, language), resolve, at < relative)
+        for at, (pieces, (form, resolve)) in enumerate(zip(_PIECES[language], forms, strict=True))
     )
-    for language in ("en", "vi", "zh")
-}
+
+
+_FORMS: Final = {language: _forms(language) for language in _PIECES}
 _BARE_FORMS: Final = {
-    language: _compile(((form, _fixed(0)),), language)[0][0] for language, form in _BARE.items()
+    language: (tuple(_BARE_PIECES[language].split("|")), _compile(form, language))
+    for language, form in _BARE.items()
 }
 
 
@@ -399,12 +418,20 @@ def _clock(text: str, language: Language) -> time:
 
 
 def _matches(lower: str, said: date, language: Language) -> Iterator[Dated]:
-    for pattern, resolve, is_relative in _FORMS[language]:
+    for pieces, pattern, resolve, is_relative in _FORMS[language]:
+        for piece in pieces:
+            if piece in lower:
+                break
+        else:
+            continue
         for match in pattern.finditer(lower):
             day = resolve(match, said)
             if day is not None:
                 yield Dated(*match.span(), datetime.combine(day, time()), is_relative)
-    for match in _BARE_FORMS[language].finditer(lower):
+    pieces, pattern = _BARE_FORMS[language]
+    if not any(piece in lower for piece in pieces):
+        return
+    for match in pattern.finditer(lower):
         ahead = (_weekday(match["day"]) - said.weekday()) % 7
         day = _shift(said, ahead)
         if day is not None:

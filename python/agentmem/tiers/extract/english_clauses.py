@@ -20,6 +20,9 @@ _PRONOUNS: Final = frozenset(("he", "she", "they", "it", "this", "that", "there"
 _DETERMINERS: Final = frozenset(
     ("the", "this", "that", "these", "those", "all", "each", "every", "a", "an", "some", "no")
 )
+_BOUNDARY: Final = lexicon.PUNCTUATION | lexicon.JOINING | lexicon.SUBORDINATING | lexicon.HYPOTHETICAL
+# Subjects that begin a clause wherever they stand.
+_ANYWHERE: Final = frozenset(("i", "we"))
 _NEVER_INSIDE: Final = frozenset(
     ("i", "we", "you", "he", "she", "they", "how", "what", "why", "when", "where", "your", "if", "who")
 )
@@ -61,15 +64,13 @@ def expand(sentence: Sentence) -> tuple[list[str], list[Word]]:
     places: list[Word] = []
     for word in sentence.words:
         text = word.text
-        parts: tuple[str, ...]
-        if text in lexicon.CONTRACTIONS:
-            parts = lexicon.CONTRACTIONS[text]
-        elif "'" in text:
-            parts = _opened(text)
+        parts = lexicon.CONTRACTIONS.get(text) or (_opened(text) if "'" in text else None)
+        if parts is None:
+            tokens.append(text)
+            places.append(word)
         else:
-            parts = (text,)
-        tokens += parts
-        places += [word] * len(parts)
+            tokens += parts
+            places += [word] * len(parts)
     return tokens, places
 
 
@@ -192,12 +193,7 @@ def clauses_of(tokens: list[str], places: list[Word]) -> list[Clause]:
     lead, intro, at, is_boundary = 0, "", 0, True
     while at < len(tokens):
         token = tokens[at]
-        if (
-            token in lexicon.PUNCTUATION
-            or token in lexicon.JOINING
-            or token in lexicon.SUBORDINATING
-            or token in lexicon.HYPOTHETICAL
-        ) and not (token == "that" and at + 1 < len(tokens) and _is_verb(tokens[at + 1])):
+        if token in _BOUNDARY and not (token == "that" and at + 1 < len(tokens) and _is_verb(tokens[at + 1])):
             if token in lexicon.PUNCTUATION:
                 intro = token if not is_boundary or intro == "" else intro
                 if token == ":" or found:
@@ -207,6 +203,9 @@ def clauses_of(tokens: list[str], places: list[Word]) -> list[Clause]:
                 if found:
                     lead = at + 1
             is_boundary = True
+            at += 1
+            continue
+        if not is_boundary and token not in _ANYWHERE:
             at += 1
             continue
         subject = _subject(tokens, places, at, is_boundary=is_boundary)
@@ -236,10 +235,7 @@ def clauses_of(tokens: list[str], places: list[Word]) -> list[Clause]:
         at += 1
     for clause in found:
         while clause.end - 1 > clause.verb_at and (
-            tokens[clause.end - 1] in lexicon.PUNCTUATION
-            or tokens[clause.end - 1] in lexicon.JOINING
-            or tokens[clause.end - 1] in lexicon.SUBORDINATING
-            or tokens[clause.end - 1] in lexicon.HYPOTHETICAL
+            tokens[clause.end - 1] in _BOUNDARY
         ):
             clause.end -= 1
     return [clause for clause in found if clause.end > clause.verb_at]

@@ -13,6 +13,8 @@ __all__ = ["read_rule"]
 
 _LEADS: Final = frozenset("please and but also so then ok okay oh kindly just remember note".split())
 _STARTERS: Final = lexicon.RULE_VERBS | _LEADS | frozenset("forget ignore drop scrap cancel disregard do you stop no only i we all every each our when if before after for in".split())
+# A word of every lasting phrase: without one of them no phrase need be looked for.
+_HINTS: Final = lexicon.LASTING_WORDS | frozenset(phrase.split()[-1] for phrase in lexicon.LASTING) | {"rule", "must"}
 _GENERAL: Final = frozenset("all every any each everything anything".split())
 _OPENERS: Final = ("from now on", "from today on", "from today", "going forward", "in the future", "in future", "by default",
                    "as a rule", "from here on", "starting today", "whenever", "every time", "each time", "as of today",
@@ -65,10 +67,17 @@ def _order_at(tokens: list[str], at: int, end: int, *, is_strict: bool = False) 
 
 def read_rule(tokens: list[str], places: list[Word], ended: str, reading: Reading) -> list[Found]:
     """Return the lasting rules of a sentence; one-off orders and questions are silent."""
-    whole = " ".join(tokens)
-    if ended == "?" or _one_off(whole):
+    if ended == "?":
         return []
-    lasting = any(phrase in whole for phrase in lexicon.LASTING) or not lexicon.LASTING_WORDS.isdisjoint(tokens)
+    hinted = not _HINTS.isdisjoint(tokens)
+    if not hinted and tokens[0] not in _STARTERS:
+        return []
+    whole = " ".join(tokens)
+    if _one_off(whole):
+        return []
+    lasting = hinted and (
+        not lexicon.LASTING_WORDS.isdisjoint(tokens) or any(phrase in whole for phrase in lexicon.LASTING)
+    )
     found: list[Found] = []
     if lasting or tokens[0] in _STARTERS or "rule" in tokens or "must" in tokens:
         for start, end in _merged(tokens, _pieces(tokens)):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 __all__ = ["Language", "Sentence", "Word", "blank_foreign", "blank_header", "language_of", "sentences"]
 
@@ -56,7 +56,8 @@ _ENDERS: Final = frozenset(".!?…。！？")
 _WIDE_ENDERS: Final = frozenset("。！？…")
 
 
-class Word(NamedTuple):
+@dataclass(slots=True)
+class Word:
     """One word or sign: how rules read it, and where it stands in the source."""
 
     text: str

@@ -23,6 +23,11 @@ _PLAYS: Final = Phrases("chơi|tập|chạy bộ|đá bóng|đá banh|bơi|học
 _TEAM: Final = frozenset("nhóm team đội bọn tụi chúng bên cả phòng nhom doi bon tui chung ben ca phong".split())
 _USES: Final = Phrases("dùng|sử dụng")
 _CONSUMES: Final = Phrases("ăn|uống|dùng|xem|chơi|hút|đọc|nghe")
+_PREDICATES: Final = Phrases.union(
+    lexicon.LIKES, lexicon.DISLIKES, lexicon.SKILLS, lexicon.HEALTH, lexicon.NAME, lexicon.LIVES, lexicon.WORKS, lexicon.HAS,
+    lexicon.DECIDES, lexicon.RESCHEDULES, lexicon.STOPS, lexicon.IS, lexicon.EVENTS, lexicon.ADVERBS, lexicon.NEGATION,
+    lexicon.STATES, lexicon.TRAITS, lexicon.ORIGIN, _PLAYS,
+)  # fmt: skip
 _CONDITIONS: Final = Phrases("độc thân|đã kết hôn|đã có gia đình|có gia đình|ly hôn|thất nghiệp|có chồng|có vợ|có người yêu")
 _GOALS: Final = Phrases("mục tiêu|mục tiêu của mình|kế hoạch")
 _SINGULAR: Final = frozenset("nhất nhat hơn hon".split())
@@ -129,10 +134,7 @@ def _noun_verb(view: _View, k: int) -> bool:
 
 
 def _predicate_at(view: _View, k: int) -> bool:
-    lists = (lexicon.LIKES, lexicon.DISLIKES, lexicon.SKILLS, lexicon.HEALTH, lexicon.NAME, lexicon.LIVES, lexicon.WORKS, lexicon.HAS,
-             lexicon.DECIDES, lexicon.RESCHEDULES, lexicon.STOPS, lexicon.IS, lexicon.EVENTS, lexicon.ADVERBS, lexicon.NEGATION,
-             lexicon.STATES, lexicon.TRAITS, lexicon.ORIGIN, _PLAYS)  # fmt: skip
-    return any(view.at(one, k) for one in lists)
+    return bool(view.at(_PREDICATES, k))
 
 
 Told = tuple[str, str | None, float]

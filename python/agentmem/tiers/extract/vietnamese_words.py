@@ -23,9 +23,15 @@ class Phrases:
     """
 
     def __init__(self, text: str) -> None:
-        phrases = [tuple(one.split()) for one in text.split("|")]
+        self.text = text
+        phrases = list(dict.fromkeys(tuple(one.split()) for one in text.split("|")))
         self._marked = self._by_first(phrases)
         self._bare = self._by_first(tuple(map(fold, one)) for one in phrases)
+
+    @classmethod
+    def union(cls, *lists: Phrases) -> Phrases:
+        """Return one list of all phrases of several."""
+        return cls("|".join(one.text for one in lists))
 
     @staticmethod
     def _by_first(phrases: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
@@ -40,10 +46,12 @@ class Phrases:
         """Return how many words of the longest phrase stand at a place, or 0."""
         if not 0 <= place < len(tokens):
             return 0
-        table = self._bare if is_bare else self._marked
-        for phrase in table.get(tokens[place], ()):
-            if tuple(tokens[place : place + len(phrase)]) == phrase:
-                return len(phrase)
+        phrases = (self._bare if is_bare else self._marked).get(tokens[place])
+        if phrases is not None:
+            for phrase in phrases:
+                size = len(phrase)
+                if size == 1 or tuple(tokens[place : place + size]) == phrase:
+                    return size
         return 0
 
     def find(self, tokens: Sequence[str], start: int, end: int, *, is_bare: bool) -> int:
