@@ -13,22 +13,20 @@ from agentmem.tiers.extract.segments import Word
 
 __all__ = ["read_values"]
 
-# Read where one of these words stands; the patterns are searched in the lower-case sentence.
-_HINTS: Final = frozenset(
-    "matters matter important crucial key first hobby passion pleasure favorite favourite weakness strength preference joy "
-    "priority us works suits taste choice thing".split()
-)
+# Where one of the words stands, the pattern is searched in the lower-case sentence.
 _VALUES: Final = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"\bwhat (?:matters|i (?:value|care about|want)) (?:the )?most\b.{0,40}?\b(?:is|are)\b.+",
-        r"\b(?:the )?most (?:important|crucial|essential|valuable) (?:thing|aspect|part|point|factor|quality|consideration)?.{0,30}?\bis\b.+",
-        r"[^,.;]{3,80}\b(?:is|are) (?:very |really |extremely |so |particularly |most )?important (?:to|for) (?:me|us|my|our)\b.*",
-        r"[^,.;]{3,80}\b(?:is|are|has been|have been) (?:indeed |still |always )*my (?:\w+ )?(?:hobby|passion|pleasure|favou?rite|weakness|strength|preference|joy|priority|thing)\b.*",
-        r"[^,.;]{3,60}\bcomes? first\b(?! (?:serve|to|and|in the)).*",
-        r"[^,.;]{3,60}\b(?:suits?|works? best for|works? better for) (?:me|my)\b.*",
+    (frozenset(hints.split()), re.compile(pattern))
+    for hints, pattern in (
+        ("most", r"\bwhat (?:matters|i (?:value|care about|want)) (?:the )?most\b.{0,40}?\b(?:is|are)\b.+"),
+        ("most", r"\b(?:the )?most (?:important|crucial|essential|valuable) (?:thing|aspect|part|point|factor|quality|consideration)?.{0,30}?\bis\b.+"),
+        ("important", r"[^,.;]{3,80}\b(?:is|are) (?:very |really |extremely |so |particularly |most )?important (?:to|for) (?:me|us|my|our)\b.*"),
+        ("hobby passion pleasure favorite favourite weakness strength preference joy priority thing",
+         r"[^,.;]{3,80}\b(?:is|are|has been|have been) (?:indeed |still |always )*my (?:\w+ )?(?:hobby|passion|pleasure|favou?rite|weakness|strength|preference|joy|priority|thing)\b.*"),
+        ("first", r"[^,.;]{3,60}\bcomes? first\b(?! (?:serve|to|and|in the)).*"),
+        ("suits suit works work", r"[^,.;]{3,60}\b(?:suits?|works? best for|works? better for) (?:me|my)\b.*"),
     )
-)
+)  # fmt: skip
+_HINTS: Final = frozenset({"us"}.union(*(hints for hints, _ in _VALUES)))
 _PROPOSAL: Final = re.compile(
     r"\blet(?: us|'s|’s) (?:just |tentatively |also |all |both |now )*(?P<verb>\w+)\b[^;!?]*"
 )
@@ -59,10 +57,10 @@ def read_values(
     base, end = places[0].start, places[-1].end
     text = reading.text[base:end]
     lower = text.lower() if len(text.lower()) == len(text) else text
-    if match := _PROPOSAL.search(lower):
+    if "us" in tokens and (match := _PROPOSAL.search(lower)):
         return _proposed(match, base, text, dates, found)
-    for pattern in _VALUES:
-        match = pattern.search(lower)
+    for hints, pattern in _VALUES:
+        match = None if hints.isdisjoint(tokens) else pattern.search(lower)
         if match is None:
             continue
         span = (base + match.start() + len(match[0]) - len(match[0].lstrip(" ,")), base + match.end())

@@ -38,6 +38,9 @@ _QUOTE_CHINESE: Final = 8
 
 _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _VIETNAMESE: Final = re.compile(r"[ăâđêôơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹàáãèéìíòóõùúýĩũ]")
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+# Enough words to know a language by.
+_SAMPLE: Final = 600
 _VIETNAMESE_ONLY: Final = re.compile(r"[ăđơư\u1ea0-\u1ef9]")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’_.@+-]+[^\W_]+)*|\S")
 _ASCII_VIETNAMESE: Final = frozenset(
@@ -161,19 +164,21 @@ def blank_header(text: str) -> str:
 
 def language_of(text: str) -> Language:
     """Return the language whose rules read a text: Chinese, Vietnamese with or without marks, or English."""
-    sample = text[:2_000].lower()
-    han = len(_HAN.findall(sample))
-    letters = sum(map(str.isalpha, sample))
-    if han * 4 > letters:
-        return "zh"
-    words = re.findall(r"[^\W\d_]+", sample)
-    marks = len(_VIETNAMESE.findall(sample))
-    own = len(_VIETNAMESE_ONLY.findall(sample))
-    if marks * 8 > letters or own * 20 > letters:
-        return "vi"
-    vietnamese = sum(word in _ASCII_VIETNAMESE for word in words)
-    english = sum(word in _ENGLISH for word in words)
-    return "vi" if vietnamese + marks > english and vietnamese + marks > 1 else "en"
+    sample = text.strip()[:_SAMPLE].lower()
+    words = set(_LETTERS.findall(sample))
+    vietnamese = len(words & _ASCII_VIETNAMESE)
+    english = len(words & _ENGLISH)
+    if not sample.isascii():
+        han = len(_HAN.findall(sample))
+        letters = len(sample) - sample.count(" ")
+        if han * 4 > letters:
+            return "zh"
+        marks = len(_VIETNAMESE.findall(sample))
+        own = len(_VIETNAMESE_ONLY.findall(sample))
+        if marks * 8 > letters or own * 20 > letters:
+            return "vi"
+        vietnamese += marks
+    return "vi" if vietnamese > english and vietnamese > 1 else "en"
 
 
 def sentences(text: str) -> Iterator[Sentence]:
