@@ -18,10 +18,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from benches.corpus import data_folder
+
 from agentmem.models import Candidate, Message, Trust
 from agentmem.tiers.conflict import judge
 from agentmem.tiers.extract import RuleExtractor
-from benches.corpus import data_folder
 
 __all__ = ["Line", "Score", "lines", "main", "score"]
 
@@ -91,7 +92,11 @@ class _Records:
                 rows = self._files[source["file"]] = [json.loads(row) for row in file]
         if "record" in source:
             row = next(row for row in rows if row["id"] == source["record"])
-            return row["messages"][source["message"]]["content"] if "message" in source else row["text"]
+            return (
+                row["messages"][source["message"]]["content"]
+                if "message" in source
+                else row["text"]
+            )
         row = rows[source["line"]]
         if "message" in source:
             return (row.get("messages") or row["traj"])[source["message"]]["content"]
@@ -113,7 +118,9 @@ def lines(path: Path, folder: Path | None) -> Iterator[Line]:
             yield Line(label, text)
 
 
-def _matches(facts: Sequence[dict[str, Any]], given: Sequence[Candidate]) -> tuple[dict[int, int], set[int]]:
+def _matches(
+    facts: Sequence[dict[str, Any]], given: Sequence[Candidate]
+) -> tuple[dict[int, int], set[int]]:
     """Return which candidate matches which label, and the labels whose kind alone was wrong."""
     pairs = []
     for at, fact in enumerate(facts):
@@ -141,7 +148,9 @@ def _date_is_right(fact: dict[str, Any], one: Candidate) -> bool:
     if one.event_time is None:
         return False
     day = one.event_time.date().isoformat()
-    return fact["when"] <= day <= (fact.get("when_end") or fact["when"]) or day in fact.get("alt_when", ())
+    return fact["when"] <= day <= (fact.get("when_end") or fact["when"]) or day in fact.get(
+        "alt_when", ()
+    )
 
 
 def _score_line(line: Line, given: Sequence[Candidate], result: Score) -> dict[str, int]:
@@ -185,7 +194,10 @@ def score(labelled: Sequence[Line]) -> dict[str, Score]:
     for line in sorted(labelled, key=lambda one: datetime.fromisoformat(one.label["time"])):
         message = line.message
         # What the pipeline does before it judges: without a beginning a fact holds from when it was said.
-        given = [one if one.valid_from else replace(one, valid_from=message.time) for one in extractor.extract([message])]
+        given = [
+            one if one.valid_from else replace(one, valid_from=message.time)
+            for one in extractor.extract([message])
+        ]
         matched = _score_line(line, given, scores[line.label["language"]])
         live = held[line.scope]
         for by, one in enumerate(given):
@@ -206,7 +218,9 @@ def score(labelled: Sequence[Line]) -> dict[str, Score]:
     return scores
 
 
-def _score_replacement(fact: dict[str, Any], ids: dict[str, str], retired: dict[str, str], result: Score) -> None:
+def _score_replacement(
+    fact: dict[str, Any], ids: dict[str, str], retired: dict[str, str], result: Score
+) -> None:
     old = fact.get("supersedes")
     if old and fact["id"] in ids and old in ids:
         right = ids[old] in retired
@@ -235,7 +249,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print one row a language and, with ``--notes``, what went wrong."""
     parser = argparse.ArgumentParser(prog="benches.quality.extraction")
     parser.add_argument("labels", nargs="*", type=Path, default=[DEVELOPMENT])
-    parser.add_argument("--notes", action="store_true", help="list misses, false alarms and wrong dates")
+    parser.add_argument(
+        "--notes", action="store_true", help="list misses, false alarms and wrong dates"
+    )
     options = parser.parse_args(arguments)
     folder = data_folder()
     labelled = [line for path in options.labels for line in lines(path, folder)]
@@ -253,7 +269,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"  only the kind wrong {counts['only the kind wrong']}"
         )
         for kind in ("persona", "instruction", "decision", "event", "fact"):
-            found, missed, false = (counts[f"{what}:{kind}"] for what in ("found", "missed", "false"))
+            found, missed, false = (
+                counts[f"{what}:{kind}"] for what in ("found", "missed", "false")
+            )
             print(f"    {kind:12} found {found:3}  missed {missed:3}  false {false:3}")
         if options.notes:
             print("\n".join(f"    {note}" for note in result.notes))

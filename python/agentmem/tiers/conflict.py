@@ -23,7 +23,19 @@ __all__ = ["Known", "judge"]
 
 # Attributes that hold several values at once: a further one replaces nothing.
 MANY_VALUED: Final = frozenset(
-    ("likes", "dislikes", "skill", "habit", "allergy", "health", "goal", "experience", "work", "stops", "birth")
+    (
+        "likes",
+        "dislikes",
+        "skill",
+        "habit",
+        "allergy",
+        "health",
+        "goal",
+        "experience",
+        "work",
+        "stops",
+        "birth",
+    )
 )
 # Said in many ways of one and the same: another wording is another value only where both are plain,
 # or where the candidate says that it is so now.
@@ -54,21 +66,40 @@ class Known(Protocol):
     """A current fact as ``judge`` reads it; ``agentmem.Fact`` is one."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """The L1 id."""
+
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """What it says."""
+
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """One of ``FACT_KINDS``."""
+
     @property
-    def subject(self) -> str | None: ...
+    def subject(self) -> str | None:
+        """Whom or what it is about."""
+
     @property
-    def attribute(self) -> str | None: ...
+    def attribute(self) -> str | None:
+        """The slot it fills."""
+
     @property
-    def value(self) -> Any: ...
+    def value(self) -> Any:
+        """The value of the slot."""
+
     @property
-    def trust(self) -> Trust: ...
+    def trust(self) -> Trust:
+        """Where it came from."""
+
     @property
-    def event_time(self) -> datetime | None: ...
+    def event_time(self) -> datetime | None:
+        """When it happens."""
+
+    @property
+    def valid_from(self) -> datetime | None:
+        """From when it holds."""
 
 
 def judge(
@@ -89,19 +120,34 @@ def judge(
         cosines: For near-duplicates, the cosine of the candidate to a known fact by its id.
 
     Returns:
-        ``new``; ``duplicate`` of one fact; or ``supersede`` of one or more, most alike first.
+        ``new``; ``duplicate`` of one fact; ``supersede`` of one or more; or ``past`` where what it
+        would replace holds from later on.
     """
     own = features(candidate.text)
     plain = _fold(candidate.text)
     for fact in known:
-        if _fold(fact.text) == plain or _is_near(candidate, own, fact, (cosines or {}).get(fact.id)):
+        if _fold(fact.text) == plain or _is_near(
+            candidate, own, fact, (cosines or {}).get(fact.id)
+        ):
             return Judgement("duplicate", (fact.id,))
     held = [fact for fact in known if fact.trust <= trust]
     for rule in (_by_slot, _by_turn, _by_cue, _by_number):
         replaced = rule(candidate, own, held)
         if replaced:
+            later = [fact for fact in replaced if _began_later(fact, candidate)]
+            if later:
+                return Judgement("past", (later[0].id,))
             return Judgement("supersede", tuple(fact.id for fact in replaced))
     return Judgement("new")
+
+
+def _began_later(fact: Known, candidate: Candidate) -> bool:
+    """Whether the known fact holds from later on: the candidate comes late, out of its order."""
+    return (
+        fact.valid_from is not None
+        and candidate.valid_from is not None
+        and fact.valid_from > candidate.valid_from
+    )
 
 
 def _fold(text: str) -> str:
@@ -159,10 +205,18 @@ def _is_one_subject(candidate: Candidate, fact: Known) -> bool:
 
 def _by_slot(candidate: Candidate, own: Features, known: Sequence[Known]) -> list[Known]:
     """The slot of subject and attribute holds another value."""
-    if candidate.attribute is None or candidate.subject is None or candidate.attribute in MANY_VALUED:
+    if (
+        candidate.attribute is None
+        or candidate.subject is None
+        or candidate.attribute in MANY_VALUED
+    ):
         return []
     attribute, subject = _named(candidate.attribute), _named(candidate.subject)
-    held = [fact for fact in known if _named(fact.attribute) == attribute and _named(fact.subject) == subject]
+    held = [
+        fact
+        for fact in known
+        if _named(fact.attribute) == attribute and _named(fact.subject) == subject
+    ]
     if candidate.ends:
         return held
     replaced: list[Known] = []
@@ -173,7 +227,12 @@ def _by_slot(candidate: Candidate, own: Features, known: Sequence[Known]) -> lis
         one, two = features(mine), features(theirs)
         # The same value said at more length is no other value.
         refined = bool(one.topic and two.topic) and _overlap(one.topic, two.topic) >= TOPIC
-        if refined and one.digits == two.digits and one.is_negated == two.is_negated and not own.is_change:
+        if (
+            refined
+            and one.digits == two.digits
+            and one.is_negated == two.is_negated
+            and not own.is_change
+        ):
             continue
         long = max(len(mine.split()), len(theirs.split())) > _PLAIN_VALUE
         if attribute in SOFT and long and not own.is_change and not own.is_now:
@@ -229,13 +288,17 @@ def _by_cue(candidate: Candidate, own: Features, known: Sequence[Known]) -> list
                 continue
         if own.former & topic and score >= (FORMER if candidate.kind == fact.kind else TOPIC):
             score += 1
-        elif _is_other_day(candidate, fact) and not own.is_change:
-            continue
-        elif len(shared) == 1 and not ends and candidate.kind != "instruction" and not _is_one_thing(candidate, fact):
-            continue
-        elif not ends and not own.is_change and score < 0.75:  # noqa: PLR2004 - "now" alone is a weak sign
-            continue
-        elif score < (TOPIC if candidate.kind == fact.kind or len(shared) > 1 else TOPIC + 0.1):
+        elif (
+            (_is_other_day(candidate, fact) and not own.is_change)
+            or (
+                len(shared) == 1
+                and not ends
+                and candidate.kind != "instruction"
+                and not _is_one_thing(candidate, fact)
+            )
+            or (not ends and not own.is_change and score < 0.75)
+            or score < (TOPIC if candidate.kind == fact.kind or len(shared) > 1 else TOPIC + 0.1)
+        ):
             continue
         scored.append((score, len(shared), fact))
     if not scored:
@@ -266,13 +329,19 @@ def _by_number(candidate: Candidate, own: Features, known: Sequence[Known]) -> l
             continue
         if candidate.kind == "event":
             begins = candidate.valid_from
-            planned = begins is not None and fact.event_time is not None and candidate.event_time is not None
+            planned = (
+                begins is not None
+                and fact.event_time is not None
+                and candidate.event_time is not None
+            )
             if not planned or begins is None or fact.event_time is None:
                 continue
             pending = fact.event_time.date() >= begins.date()
             alike = len(own.topic & other.topic) > 2 and _overlap(own.topic, other.topic) >= 0.75  # noqa: PLR2004
             if pending and alike and _day(candidate.event_time) != _day(fact.event_time):
                 replaced.append(fact)
-        elif own.digits and other.digits and own.digits != other.digits and own.topic == other.topic:
+        elif (
+            own.digits and other.digits and own.digits != other.digits and own.topic == other.topic
+        ):
             replaced.append(fact)
     return replaced

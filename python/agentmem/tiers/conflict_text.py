@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from agentmem.tiers.word_list import words
+
 __all__ = ["Features", "features", "words_of"]
 
 _TOKEN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+|[^\W_]+(?:[._+#-][^\W_]+)*[+#]*")
 _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _DATE: Final = re.compile(r"\(?\d{4}-\d\d-\d\d\)?|（\d{4}-\d\d-\d\d）")
 # Words that say nothing of the topic: closed classes, words of time, and the words of change themselves.
-_STOP_ENGLISH: Final = frozenset(
+_STOP_ENGLISH: Final = words(
     "the a an is are was were be been being am has have had do does did will would can could may might must should of to in on"
     " at for with and or but so as by from that this these those it its their they them he she his her you your we our i my me"
     " user user's s not no never longer anymore any more now just also already very really quite always usually instead than"
@@ -23,13 +25,13 @@ _STOP_ENGLISH: Final = frozenset(
     " actually anymore others team going got get let make made use used using keep want switched switch change changed"
     " move moved moving start started stop stopped plan planned plans planning find finds too bit little lot much most decide"
     " decided again since early late mid end forget rule rules whenever before after when if go agreed january february march"
-    " april june july august september october november december postponed rescheduled cancel cancelled canceled primarily few several many things thing weekend year-old old something everything really".split()
+    " april june july august september october november december postponed rescheduled cancel cancelled canceled primarily few several many things thing weekend year-old old something everything really"
 )
-_STOP_VIETNAMESE: Final = frozenset(
+_STOP_VIETNAMESE: Final = words(
     "người dùng là có và thì mà của cho với không còn nữa đã đang sẽ vừa mới rồi này nay kia sau trước hôm ngày mai tuần tháng"
     " năm giờ lúc từ nha nhé luôn cũng vẫn lại được bị phải các những một hai ba bốn mình em anh chị bạn nhóm hay rất tại ở vào ra"
     " lên xuống đi đến chuyển đổi sang thành thay bỏ hủy huỷ đừng quyết định đầu cuối bao giữa tiếp thôi nhớ thứ tư sáu bảy"
-    " chủ nhật qua dời lùi hoãn nâng tăng giảm tức quy khỏi vs dự kiến team sử dụng".split()
+    " chủ nhật qua dời lùi hoãn nâng tăng giảm tức quy khỏi vs dự kiến team sử dụng"
 )
 _NEGATION: Final = re.compile(
     r"\b(?:not|no|never|n't|don't|doesn't|isn't|aren't|cannot|can't|without|stop|stopped|không|khong|chưa|chẳng|đừng|dung bao gio|cấm)\b"
@@ -48,15 +50,21 @@ _CHANGED: Final = re.compile(
     r"|改|换|更正|调整|推迟|延期|提前|升级|搬|而不是|暂定"
 )
 # Weaker: they say that it is so now, not that it was otherwise.
-_NOW: Final = re.compile(r"\b(?:now|new|already|finally|giờ|bây giờ|hiện|còn|gio|mới|vừa|thật ra|sorry|update[ds]?|grew|to be exact|fixed)\b|现在|已经|目前")
+_NOW: Final = re.compile(
+    r"\b(?:now|new|already|finally|giờ|bây giờ|hiện|còn|gio|mới|vừa|thật ra|sorry|update[ds]?|grew|to be exact|fixed)\b|现在|已经|目前"
+)
 
 
 def _plain(text: str) -> str:
     decomposed = unicodedata.normalize("NFD", text)
-    return "".join(c for c in decomposed if not unicodedata.combining(c)).replace("đ", "d").replace("Đ", "D")
+    return (
+        "".join(c for c in decomposed if not unicodedata.combining(c))
+        .replace("đ", "d")
+        .replace("Đ", "D")
+    )
 
 
-_STOP_BARE: Final = frozenset(map(_plain, _STOP_VIETNAMESE)) - frozenset("team tai ban mai em thay".split())
+_STOP_BARE: Final = frozenset(map(_plain, _STOP_VIETNAMESE)) - words("team tai ban mai em thay")
 # What stands after these is what was and is no more: "instead of euros", "thay anh Tuấn".
 _FORMER: Final = re.compile(
     r"\b(?:instead of|rather than|took over .{0,40}?from|takes? over .{0,40}?from|replac(?:es|ed|ing)|no longer (?:us(?:e|es|ing)|lik(?:e|es)|eats?|drinks?)?"
@@ -141,5 +149,10 @@ def features(text: str) -> Features:
         _ENDED.search(lower) is not None,
         _CHANGED.search(lower) is not None,
         _NOW.search(lower) is not None,
-        frozenset().union(*(words_of(match["what"] or match["han"]) for match in _FORMER.finditer(_DATE.sub(" ", lower)))),
+        frozenset().union(
+            *(
+                words_of(match["what"] or match["han"])
+                for match in _FORMER.finditer(_DATE.sub(" ", lower))
+            )
+        ),
     )

@@ -17,8 +17,12 @@ _CLAUSE: Final = re.compile(r"[^，,；;：:、…\s]+(?:、[^，,；;：:、…
 _LEAD: Final = re.compile(
     r"^(?:哈哈|嗯|对|好的|你好|嘿|其实|不过|但是|但|而且|所以|因为|另外|反正|顺便说一下|更正一下|那个|然后|现在|目前|最近|平时|一般|最终|最后|终于|刚刚|还|虽然|作为领队|SMS|Note)+"
 )
-_ASKS: Final = re.compile(r"[吗呢]$|什么|怎么|哪[个里些儿]|多少|是不是|能不能|要不要|有没有|如何|为何|为什么|几点|谁|靠谱不")
-_SUPPOSES: Final = re.compile(r"^(?:如果|要是|假如|假设|倘若|万一|除非|可能|也许|大概|或许|比如|希望|听说|据说)")
+_ASKS: Final = re.compile(
+    r"[吗呢]$|什么|怎么|哪[个里些儿]|多少|是不是|能不能|要不要|有没有|如何|为何|为什么|几点|谁|靠谱不"
+)
+_SUPPOSES: Final = re.compile(
+    r"^(?:如果|要是|假如|假设|倘若|万一|除非|可能|也许|大概|或许|比如|希望|听说|据说)"
+)
 _HEARSAY: Final = re.compile(r"听说|据说|[他她]说|有人说")
 _ONE_OFF: Final = re.compile(r"这次|这一次|本次|这句|这个文件|刚才那|今天只|暂时|这条")
 _SELF: Final = r"(?:我|俺|本人)"
@@ -35,7 +39,9 @@ class Rule(NamedTuple):
     confidence: float = 0.8
 
 
-def _rule(kind: str, attribute: str | None, pattern: str, *, ends: bool = False, confidence: float = 0.8) -> Rule:
+def _rule(
+    kind: str, attribute: str | None, pattern: str, *, ends: bool = False, confidence: float = 0.8
+) -> Rule:
     return Rule(kind, attribute, re.compile(pattern), ends, confidence)
 
 
@@ -84,7 +90,7 @@ def _who(clause: str) -> tuple[str, str]:
     """Return the subject, and the clause with its subject named."""
     kin = re.match(rf"^我的?({_KIN})", clause)
     if kin:
-        return kin[1], f"用户的{kin[1]}{clause[kin.end():]}"
+        return kin[1], f"用户的{kin[1]}{clause[kin.end() :]}"
     if clause.startswith("我们"):
         return "user", f"用户等人{clause[2:]}"
     if clause.startswith("我"):
@@ -118,7 +124,12 @@ def read_chinese(sentence: Sentence, reading: Reading, said_at: datetime) -> lis
         core = text[start : piece.end()]
         supposed = supposed or bool(_SUPPOSES.match(core))
         is_last = at == len(pieces) - 1
-        if supposed or _ASKS.search(clause) or (is_last and sentence.end in {"?", "？"}) or "以前" in clause[:4]:
+        if (
+            supposed
+            or _ASKS.search(clause)
+            or (is_last and sentence.end in {"?", "？"})
+            or "以前" in clause[:4]
+        ):
             continue
         inside = [one for one in dates if one.start >= piece.start() and one.end <= piece.end()]
         absolute = [one for one in inside if not one.is_relative]
@@ -133,7 +144,11 @@ def read_chinese(sentence: Sentence, reading: Reading, said_at: datetime) -> lis
             subject, named = "assistant", core
         if when is not None:
             quoted, day = text[when.start : when.end], when.when.date().isoformat()
-            named = named.replace(quoted, f"{quoted}（{day}）", 1) if quoted in named else f"{named}（{day}）"
+            named = (
+                named.replace(quoted, f"{quoted}（{day}）", 1)
+                if quoted in named
+                else f"{named}（{day}）"
+            )
         moved = replace(when, start=when.start + first, end=when.end + first) if when else None
         found.append(Found(kind, first + begin, first + piece.end(), f"{named}。", subject, attribute, value,
                            ends, moved, confidence))  # fmt: skip
@@ -146,7 +161,9 @@ def _clause(
     if len(core) < 3 or re.match(r"^(?:你|您|他|她|它|医生|谁)", core):  # noqa: PLR2004 - too short to tell anything
         return None
     for rule in _RULES:
-        match = rule.pattern.search(core) or (rule.pattern.search(clause) if clause != core else None)
+        match = rule.pattern.search(core) or (
+            rule.pattern.search(clause) if clause != core else None
+        )
         if match is None:
             continue
         if rule.kind == "instruction" and is_one_off:

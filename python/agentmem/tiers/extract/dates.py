@@ -39,11 +39,11 @@ Resolve = Callable[[re.Match[str], date], date | None]
 
 _NUMBERS: Final = {
     **{word: n for n, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve".split())},
+        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"])},
     "a": 1, "an": 1, "a couple of": 2, "couple of": 2, "a few": 3,
     **{word: n for n, word in enumerate(
-        "không một hai ba bốn năm sáu bảy tám chín mười".split())},
-    **{word: n for n, word in enumerate("khong mot hai ba bon nam sau bay tam chin muoi".split())},
+        ["không", "một", "hai", "ba", "bốn", "năm", "sáu", "bảy", "tám", "chín", "mười"])},
+    **{word: n for n, word in enumerate(["khong", "mot", "hai", "ba", "bon", "nam", "sau", "bay", "tam", "chin", "muoi"])},
     "vài": 3, "vai": 3, "mấy": 3, "tư": 4, "tu": 4, "dăm": 5,
     **{word: n for n, word in enumerate("零一二三四五六七八九十")},
     "两": 2, "兩": 2, "几": 3, "十一": 11, "十二": 12, "半": 0,
@@ -57,13 +57,13 @@ _MONTHS: Final = {
 }  # fmt: skip
 _WEEKDAYS: Final = {
     **{day: n for n, day in enumerate(
-        "monday tuesday wednesday thursday friday saturday sunday".split())},
-    **{day: n for n, day in enumerate("mon tue wed thu fri sat sun".split())},
+        ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])},
+    **{day: n for n, day in enumerate(["mon", "tue", "wed", "thu", "fri", "sat", "sun"])},
     "tues": 1, "thur": 3, "thurs": 3,
     **{day: n for n, day in enumerate(
-        "thứ hai|thứ ba|thứ tư|thứ năm|thứ sáu|thứ bảy|chủ nhật".split("|"))},
+        ["thứ hai", "thứ ba", "thứ tư", "thứ năm", "thứ sáu", "thứ bảy", "chủ nhật"])},
     **{day: n for n, day in enumerate(
-        "thu hai|thu ba|thu tu|thu nam|thu sau|thu bay|chu nhat".split("|"))},
+        ["thu hai", "thu ba", "thu tu", "thu nam", "thu sau", "thu bay", "chu nhat"])},
     **{f"{prefix}{n + 2}": n for n in range(6) for prefix in ("thứ ", "thu ", "t")},
     "cn": 6, "thứ bẩy": 5,
     **{day: n for n, day in enumerate("一二三四五六日")}, "天": 6,
@@ -304,7 +304,10 @@ _RELATIVE: Final[dict[Language, tuple[tuple[str, Resolve], ...]]] = {
         (rf"(?P<n>{_ZH_N})(?:个)?(?P<unit>天|周|星期|月|年)(?:之?后|以后)", _counted(1)),
     ),
 }  # fmt: skip
-_ISO: Final = (r"(?P<y>[12]\d{3})[-/.](?P<m>1[0-2]|0?[1-9])[-/.](?P<d>3[01]|[12]\d|0?[1-9])(?!\d)", _absolute)
+_ISO: Final = (
+    r"(?P<y>[12]\d{3})[-/.](?P<m>1[0-2]|0?[1-9])[-/.](?P<d>3[01]|[12]\d|0?[1-9])(?!\d)",
+    _absolute,
+)
 _ABSOLUTE: Final[dict[Language, tuple[tuple[str, Resolve], ...]]] = {
     "en": (
         _ISO,
@@ -381,7 +384,9 @@ def _compile(form: str, language: Language) -> re.Pattern[str]:
     return re.compile(f"{left}(?:{form}){right}")
 
 
-def _forms(language: Language) -> tuple[tuple[tuple[str, ...], re.Pattern[str], Resolve, bool], ...]:
+def _forms(
+    language: Language,
+) -> tuple[tuple[tuple[str, ...], re.Pattern[str], Resolve, bool], ...]:
     forms = (*_RELATIVE[language], *_ABSOLUTE[language])
     relative = len(_RELATIVE[language])
     return tuple(

@@ -20,14 +20,33 @@ _PRONOUNS: Final = frozenset(("he", "she", "they", "it", "this", "that", "there"
 _DETERMINERS: Final = frozenset(
     ("the", "this", "that", "these", "those", "all", "each", "every", "a", "an", "some", "no")
 )
-_BOUNDARY: Final = lexicon.PUNCTUATION | lexicon.JOINING | lexicon.SUBORDINATING | lexicon.HYPOTHETICAL
+_BOUNDARY: Final = (
+    lexicon.PUNCTUATION | lexicon.JOINING | lexicon.SUBORDINATING | lexicon.HYPOTHETICAL
+)
 # Subjects that begin a clause wherever they stand.
 _ANYWHERE: Final = frozenset(("i", "we"))
 _NEVER_INSIDE: Final = frozenset(
-    ("i", "we", "you", "he", "she", "they", "how", "what", "why", "when", "where", "your", "if", "who")
+    (
+        "i",
+        "we",
+        "you",
+        "he",
+        "she",
+        "they",
+        "how",
+        "what",
+        "why",
+        "when",
+        "where",
+        "your",
+        "if",
+        "who",
+    )
 )
 _LONGEST_LEAD: Final = 5
-_LEADING: Final = frozenset(("on", "in", "by", "at", "since", "from", "during", "starting", "until", "for", "as"))
+_LEADING: Final = frozenset(
+    ("on", "in", "by", "at", "since", "from", "during", "starting", "until", "for", "as")
+)
 _PREPOSITIONS: Final = frozenset(
     ("of", "for", "in", "on", "with", "at", "to", "from", "by", "about", "under", "over")
 )
@@ -115,7 +134,11 @@ def _noun_phrase(tokens: list[str], at: int, *, bare: bool) -> tuple[int, bool]:
 
 
 def _is_plural(token: str) -> bool:
-    return (token.endswith("s") and not token.endswith("ss")) or token in {"children", "people", "team"}
+    return (token.endswith("s") and not token.endswith("ss")) or token in {
+        "children",
+        "people",
+        "team",
+    }
 
 
 def _subject(
@@ -180,7 +203,12 @@ def _understood(tokens: list[str], at: int, previous: Clause | None, intro: str)
         return False
     if tokens[k] in lexicon.AUXILIARY:
         return tokens[k] in {"have", "am", "will", "do"} and k + 1 < len(tokens)
-    lasting = base in lexicon.LIKES or base in lexicon.PLANS or base in lexicon.STATES or base in lexicon.HABITS
+    lasting = (
+        base in lexicon.LIKES
+        or base in lexicon.PLANS
+        or base in lexicon.STATES
+        or base in lexicon.HABITS
+    )
     return (lasting and form == "base") or (
         form == "past" and tokens[k] not in lexicon.UNCHANGED
         and (base in lexicon.DECIDES or base in lexicon.EVENTS or base in lexicon.PLANS)
@@ -193,7 +221,9 @@ def clauses_of(tokens: list[str], places: list[Word]) -> list[Clause]:
     lead, intro, at, is_boundary = 0, "", 0, True
     while at < len(tokens):
         token = tokens[at]
-        if token in _BOUNDARY and not (token == "that" and at + 1 < len(tokens) and _is_verb(tokens[at + 1])):
+        if token in _BOUNDARY and not (
+            token == "that" and at + 1 < len(tokens) and _is_verb(tokens[at + 1])
+        ):
             if token in lexicon.PUNCTUATION:
                 intro = token if not is_boundary or intro == "" else intro
                 if token == ":" or found:
@@ -212,9 +242,13 @@ def clauses_of(tokens: list[str], places: list[Word]) -> list[Clause]:
         if subject is not None:
             who, verb, noun = subject
             if found:
-                found[-1].end = min(found[-1].end, max(found[-1].verb_at, lead if lead <= at else at))
+                found[-1].end = min(found[-1].end, max(found[-1].verb_at, min(lead, at)))
             begins = lead if (not found or lead > found[-1].verb_at) else at
-            embedded = not is_boundary and at > 0 and tokens[at - 1] not in lexicon.ADVERBS | lexicon.TIME_WORDS
+            embedded = (
+                not is_boundary
+                and at > 0
+                and tokens[at - 1] not in lexicon.ADVERBS | lexicon.TIME_WORDS
+            )
             found.append(Clause(begins, at, verb, len(tokens), who, noun, intro, embedded))
             intro, is_boundary, at = "", False, verb
             lead = verb
@@ -228,14 +262,16 @@ def clauses_of(tokens: list[str], places: list[Word]) -> list[Clause]:
             intro, is_boundary = "", False
             at += 1
             continue
-        leads = token in lexicon.TIME_WORDS or token in lexicon.ADVERBS or token in {"this", "last", "next"}
+        leads = (
+            token in lexicon.TIME_WORDS
+            or token in lexicon.ADVERBS
+            or token in {"this", "last", "next"}
+        )
         # A leading "on Friday", "for the API": the subject may still follow without a comma.
         leads = leads or (not found and bool(tokens[0] in _LEADING) and at <= _LONGEST_LEAD)
         is_boundary = is_boundary and leads
         at += 1
     for clause in found:
-        while clause.end - 1 > clause.verb_at and (
-            tokens[clause.end - 1] in _BOUNDARY
-        ):
+        while clause.end - 1 > clause.verb_at and (tokens[clause.end - 1] in _BOUNDARY):
             clause.end -= 1
     return [clause for clause in found if clause.end > clause.verb_at]

@@ -8,14 +8,25 @@ from agentmem.tiers.extract import english_words as lexicon
 from agentmem.tiers.extract.english_words import lemma
 from agentmem.tiers.extract.found import Found, Reading
 from agentmem.tiers.extract.segments import Word
+from agentmem.tiers.word_list import words
 
 __all__ = ["read_rule"]
 
-_LEADS: Final = frozenset("please and but also so then ok okay oh kindly just remember note".split())
-_STARTERS: Final = lexicon.RULE_VERBS | _LEADS | frozenset("forget ignore drop scrap cancel disregard do you stop no only i we all every each our when if before after for in".split())
+_LEADS: Final = words("please and but also so then ok okay oh kindly just remember note")
+_STARTERS: Final = (
+    lexicon.RULE_VERBS
+    | _LEADS
+    | words(
+        "forget ignore drop scrap cancel disregard do you stop no only i we all every each our when if before after for in"
+    )
+)
 # A word of every lasting phrase: without one of them no phrase need be looked for.
-_HINTS: Final = lexicon.LASTING_WORDS | frozenset(phrase.split()[-1] for phrase in lexicon.LASTING) | {"rule", "must"}
-_GENERAL: Final = frozenset("all every any each everything anything".split())
+_HINTS: Final = (
+    lexicon.LASTING_WORDS
+    | frozenset(phrase.split()[-1] for phrase in lexicon.LASTING)
+    | {"rule", "must"}
+)
+_GENERAL: Final = words("all every any each everything anything")
 _OPENERS: Final = ("from now on", "from today on", "from today", "going forward", "in the future", "in future", "by default",
                    "as a rule", "from here on", "starting today", "whenever", "every time", "each time", "as of today",
                    "as of now", "when you", "if you", "before you", "after you", "for every", "for all", "for each", "for any",
@@ -41,17 +52,34 @@ def _pieces(tokens: list[str]) -> list[tuple[int, int]]:
             token in {"and", "but"} and _order_at(tokens, k + 1, len(tokens), is_strict=True)
         ):
             cuts.append(k + 1)
-    return [(one, two) for one, two in zip(cuts, [*cuts[1:], len(tokens)], strict=True) if two > one]
+    return [
+        (one, two) for one, two in zip(cuts, [*cuts[1:], len(tokens)], strict=True) if two > one
+    ]
 
 
 def _order_at(tokens: list[str], at: int, end: int, *, is_strict: bool = False) -> int:
     """Return 1 + the index of the verb of an imperative that begins here, or 0."""
     k = at
-    while k < end and (tokens[k] in _LEADS or (not is_strict and tokens[k] in {"always", "never", "you", "must", "should"})):
+    while k < end and (
+        tokens[k] in _LEADS
+        or (not is_strict and tokens[k] in {"always", "never", "you", "must", "should"})
+    ):
         k += 1
-    if k < end and k > at and tokens[k - 1] in {"always", "never"} and tokens[k].isalpha() and lemma(tokens[k])[1] in {"base", ""}:
+    if (
+        k < end
+        and k > at
+        and tokens[k - 1] in {"always", "never"}
+        and tokens[k].isalpha()
+        and lemma(tokens[k])[1] in {"base", ""}
+    ):
         return k + 1
-    if is_strict and k + 1 < end and tokens[k] in {"always", "never"} and tokens[k + 1].isalpha() and lemma(tokens[k + 1])[1] in {"base", ""}:
+    if (
+        is_strict
+        and k + 1 < end
+        and tokens[k] in {"always", "never"}
+        and tokens[k + 1].isalpha()
+        and lemma(tokens[k + 1])[1] in {"base", ""}
+    ):
         return k + 2
     if k < end and tokens[k] == "do" and k + 1 < end and tokens[k + 1] == "not":
         k += 2
@@ -62,7 +90,9 @@ def _order_at(tokens: list[str], at: int, end: int, *, is_strict: bool = False) 
         return k + 1
     if k + 1 < end and tokens[k] == "only" and tokens[k + 1] in lexicon.RULE_VERBS:
         return k + 2
-    return k + 1 if k < end and tokens[k] in lexicon.RULE_VERBS and not (is_strict and k == at) else 0
+    return (
+        k + 1 if k < end and tokens[k] in lexicon.RULE_VERBS and not (is_strict and k == at) else 0
+    )
 
 
 def read_rule(tokens: list[str], places: list[Word], ended: str, reading: Reading) -> list[Found]:
@@ -76,7 +106,8 @@ def read_rule(tokens: list[str], places: list[Word], ended: str, reading: Readin
     if _one_off(whole):
         return []
     lasting = hinted and (
-        not lexicon.LASTING_WORDS.isdisjoint(tokens) or any(phrase in whole for phrase in lexicon.LASTING)
+        not lexicon.LASTING_WORDS.isdisjoint(tokens)
+        or any(phrase in whole for phrase in lexicon.LASTING)
     )
     found: list[Found] = []
     if lasting or tokens[0] in _STARTERS or "rule" in tokens or "must" in tokens:
@@ -108,7 +139,9 @@ def _merged(tokens: list[str], pieces: list[tuple[int, int]]) -> list[tuple[int,
 def _rule_of(
     tokens: list[str], places: list[Word], start: int, end: int, *, lasting: bool, reading: Reading
 ) -> Found | None:
-    while end - 1 > start and (tokens[end - 1] in lexicon.PUNCTUATION or tokens[end - 1] in {"and", "but"}):
+    while end - 1 > start and (
+        tokens[end - 1] in lexicon.PUNCTUATION or tokens[end - 1] in {"and", "but"}
+    ):
         end -= 1
     piece = tokens[start:end]
     text = " ".join(piece)
@@ -116,29 +149,52 @@ def _rule_of(
         ("if you ", "i want you to ", "i need you to ", "i would like you to ", "i expect you to ")
     ):
         return None
-    here = (
-        any(phrase in text for phrase in lexicon.LASTING)
-        or not lexicon.LASTING_WORDS.isdisjoint(piece)
-    )
+    here = any(
+        phrase in text for phrase in lexicon.LASTING
+    ) or not lexicon.LASTING_WORDS.isdisjoint(piece)
     order = start
     opener = next((one for one in _OPENERS if text.startswith(one)), None)
     if opener:
         order = start + len(opener.split())
-        while order < end and not (tokens[order] in lexicon.PUNCTUATION) and opener in _CONDITIONS:
+        while order < end and tokens[order] not in lexicon.PUNCTUATION and opener in _CONDITIONS:
             order += 1
         while order < end and tokens[order] in lexicon.PUNCTUATION:
             order += 1
     subject = "assistant"
-    asked = ("i want you to ", "i need you to ", "i would like you to ", "i expect you to ", "make sure to ", "make sure you ", "remember to ", "be sure to ")
+    asked = (
+        "i want you to ",
+        "i need you to ",
+        "i would like you to ",
+        "i expect you to ",
+        "make sure to ",
+        "make sure you ",
+        "remember to ",
+        "be sure to ",
+    )
     for phrase in asked:
         if " ".join(tokens[order:end]).startswith(phrase):
             order += len(phrase.split())
             break
-    if piece[0] in {"forget", "ignore", "drop", "scrap", "remove", "cancel", "disregard"} and {"rule", "rules", "convention", "policy", "instruction", "guideline", "requirement"} & set(piece[1:6]):
+    if piece[0] in {"forget", "ignore", "drop", "scrap", "remove", "cancel", "disregard"} and {
+        "rule",
+        "rules",
+        "convention",
+        "policy",
+        "instruction",
+        "guideline",
+        "requirement",
+    } & set(piece[1:6]):
         return _found(tokens, places, start, end, reading, "assistant", 0.85, ends=True)
     verb = _order_at(tokens, order, end)
     if verb:
-        if not (here or opener or (tokens[verb - 2 : verb - 1] == ["only"] and {"this", "that", "it"}.isdisjoint(piece)) or _is_general(tokens[verb - 1 : end], order < verb - 1 and "not" in tokens[order:verb])):
+        if not (
+            here
+            or opener
+            or (
+                tokens[verb - 2 : verb - 1] == ["only"] and {"this", "that", "it"}.isdisjoint(piece)
+            )
+            or _is_general(tokens[verb - 1 : end], order < verb - 1 and "not" in tokens[order:verb])
+        ):
             return None
         if tokens[verb - 1] in {"mind", "worry", "hesitate"}:
             return None
@@ -158,25 +214,67 @@ def _found(
         start += 1
     first, last = places[start].start, places[end - 1].end
     text = " ".join(reading.text[first:last].split())
-    return Found("instruction", first, last, f"{text[:1].upper()}{text[1:]}.", subject, ends=ends, confidence=confidence)
+    return Found(
+        "instruction",
+        first,
+        last,
+        f"{text[:1].upper()}{text[1:]}.",
+        subject,
+        ends=ends,
+        confidence=confidence,
+    )
 
 
 def _is_general(order: list[str], is_negated: bool) -> bool:
     """Whether an order without a word like "always" still speaks of every case."""
-    if not lexicon.STYLE_NOUNS.isdisjoint(order[1:5]) and (_GENERAL.intersection(order) or order[0] in {"keep", "write", "answer", "name", "prefix", "format"}):
+    if not lexicon.STYLE_NOUNS.isdisjoint(order[1:5]) and (
+        _GENERAL.intersection(order)
+        or order[0] in {"keep", "write", "answer", "name", "prefix", "format"}
+    ):
         return not {"this", "these", "that", "those"} & set(order)
-    if order[0] in {"answer", "reply", "respond", "speak", "talk", "call", "address", "use", "write"} and not lexicon.STYLE_WORDS.isdisjoint(order):
+    if order[0] in {
+        "answer",
+        "reply",
+        "respond",
+        "speak",
+        "talk",
+        "call",
+        "address",
+        "use",
+        "write",
+    } and not lexicon.STYLE_WORDS.isdisjoint(order):
         return not {"this", "these", "that", "those", "it"} & set(order)
     if order[0] == "stop" or (is_negated is False and order[:1] == ["use"] and "only" in order):
         return {"this", "that", "it", "now"}.isdisjoint(order)
-    if {"all", "every", "any"} & set(order) and {"this", "that", "it", "them", "me", "these", "those"}.isdisjoint(order) and order[0] in {"use", "write", "keep", "add", "put", "include"}:
+    if (
+        {"all", "every", "any"} & set(order)
+        and {"this", "that", "it", "them", "me", "these", "those"}.isdisjoint(order)
+        and order[0] in {"use", "write", "keep", "add", "put", "include"}
+    ):
         return True
     if order[0] == "call" and order[1:2] == ["me"]:
         return True
-    deictic = {"this", "that", "it", "yet", "here", "now", "these", "those", "me", "worry", "today", "them"}
+    deictic = {
+        "this",
+        "that",
+        "it",
+        "yet",
+        "here",
+        "now",
+        "these",
+        "those",
+        "me",
+        "worry",
+        "today",
+        "them",
+    }
     if is_negated:
         return order[0] in lexicon.RULE_VERBS and not deictic & set(order) and len(order) > 1
-    return bool(_GENERAL.intersection(order[1:4])) and not deictic & set(order) and order[0] in {"write", "use", "keep", "name", "put", "format", "sign", "prefix", "store"}
+    return (
+        bool(_GENERAL.intersection(order[1:4]))
+        and not deictic & set(order)
+        and order[0] in {"write", "use", "keep", "name", "put", "format", "sign", "prefix", "store"}
+    )
 
 
 def _team_rule(tokens: list[str], at: int, end: int, *, here: bool, reading: Reading) -> str | None:
@@ -188,15 +286,32 @@ def _team_rule(tokens: list[str], at: int, end: int, *, here: bool, reading: Rea
         if {"always", "never", "must"} & set(piece[:4]) or piece[1:3] == ["do", "not"]:
             return "team"
         return None
-    if {"rule", "policy", "convention", "guideline"} & set(piece[:5]) and ({"is", "that", ":", "says"} & set(piece[:7])):
+    if {"rule", "policy", "convention", "guideline"} & set(piece[:5]) and (
+        {"is", "that", ":", "says"} & set(piece[:7])
+    ):
         return "team"
-    if piece[0] == "no" and len(piece) > 2 and ("without" in piece or piece[-2:-1] == ["on"] or piece[-2:-1] == ["in"]):
+    if (
+        piece[0] == "no"
+        and len(piece) > 2
+        and ("without" in piece or piece[-2:-1] == ["on"] or piece[-2:-1] == ["in"])
+    ):
         return "team"
-    if piece[0] in {"all", "every", "each"} and {"need", "needs", "require", "requires", "must", "should", "shall"} & set(piece[1:6]):
+    if piece[0] in {"all", "every", "each"} and {
+        "need",
+        "needs",
+        "require",
+        "requires",
+        "must",
+        "should",
+        "shall",
+    } & set(piece[1:6]):
         return "team"
     if piece[0] in {"i", "he", "she", "they", "it", "there", "you"}:
         return None
-    if "must" in piece[1:6] and "have" not in piece[piece.index("must") + 1 : piece.index("must") + 2]:
+    if (
+        "must" in piece[1:6]
+        and "have" not in piece[piece.index("must") + 1 : piece.index("must") + 2]
+    ):
         return "team"
     may = any(piece[k] == "may" and k + 1 < len(piece) for k in range(1, min(6, len(piece))))
     return "team" if may and here else None

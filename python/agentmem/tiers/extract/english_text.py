@@ -71,7 +71,11 @@ def statement(
     body: list[str] = []
     k = clause.verb_at
     agrees = clause.who == "user" or (clause.who == "we" and reading.is_team)
-    while k < clause.end and (tokens[k] in lexicon.AUXILIARY or tokens[k] in lexicon.ADVERBS or tokens[k] in {"no", "longer"}):
+    while k < clause.end and (
+        tokens[k] in lexicon.AUXILIARY
+        or tokens[k] in lexicon.ADVERBS
+        or tokens[k] in {"no", "longer"}
+    ):
         token = tokens[k]
         if agrees and token not in lexicon.ADVERBS and token not in {"not", "no", "longer"}:
             token = _AGREE.get(token, token)
@@ -80,7 +84,11 @@ def statement(
         k += 1
     if k < clause.end:
         word = tokens[k]
-        if agrees and lemma(word)[1] == "base" and (form != "past" or base not in lexicon.UNCHANGED):
+        if (
+            agrees
+            and lemma(word)[1] == "base"
+            and (form != "past" or base not in lexicon.UNCHANGED)
+        ):
             body.append(third_person(word))
         else:
             body.append(places[k].raw if tokens[k] == places[k].text else word)
@@ -104,13 +112,21 @@ def statement(
 def _who(clause: Clause, places: list[Word], reading: Reading) -> str:
     first = clause.subject_at
     given = clause.verb_at > first
-    noun = reading.text[places[first].start : places[clause.verb_at - 1].end] if given else " ".join(clause.noun)
+    noun = (
+        reading.text[places[first].start : places[clause.verb_at - 1].end]
+        if given
+        else " ".join(clause.noun)
+    )
     if clause.who == "user":
         return "the user"
     if clause.who == "we":
         return "the team" if reading.is_team else "the user and others"
     if clause.who == "my":
-        owner = "the team's" if reading.is_team and given and places[first].text == "our" else "the user's"
+        owner = (
+            "the team's"
+            if reading.is_team and given and places[first].text == "our"
+            else "the user's"
+        )
         return f"{owner} {from_outside(noun.split(None, 1)[-1] if given else noun)}"
     if clause.who == "pronoun":
         if clause.noun[0] in {"he", "she", "they"} and reading.person:

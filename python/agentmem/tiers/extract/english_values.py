@@ -10,6 +10,7 @@ from agentmem.tiers.extract.dates import Dated
 from agentmem.tiers.extract.english_text import from_outside
 from agentmem.tiers.extract.found import Found, Reading
 from agentmem.tiers.extract.segments import Word
+from agentmem.tiers.word_list import words
 
 __all__ = ["read_values"]
 
@@ -30,18 +31,22 @@ _HINTS: Final = frozenset({"us"}.union(*(hints for hints, _ in _VALUES)))
 _PROPOSAL: Final = re.compile(
     r"\blet(?: us|'s|’s) (?:just |tentatively |also |all |both |now )*(?P<verb>\w+)\b[^;!?]*"
 )
-_DECIDING: Final = frozenset(
+_DECIDING: Final = words(
     "put reschedule cancel postpone skip use go switch move drop keep stick adopt choose pick standardize stop delay scrap settle "
-    "set call make".split()
+    "set call make"
 )
-_MEETING: Final = frozenset(
+_MEETING: Final = words(
     "meet schedule go have do start gather get make set plan grab eat catch visit hold arrange book talk discuss play see watch "
-    "try celebrate leave reschedule move postpone".split()
+    "try celebrate leave reschedule move postpone"
 )
 
 
 def read_values(
-    tokens: Sequence[str], places: Sequence[Word], reading: Reading, dates: Sequence[Dated], found: Sequence[Found]
+    tokens: Sequence[str],
+    places: Sequence[Word],
+    reading: Reading,
+    dates: Sequence[Dated],
+    found: Sequence[Found],
 ) -> list[Found]:
     """Return what the form of a whole sentence tells, where no clause has told it yet.
 
@@ -63,11 +68,22 @@ def read_values(
         match = None if hints.isdisjoint(tokens) else pattern.search(lower)
         if match is None:
             continue
-        span = (base + match.start() + len(match[0]) - len(match[0].lstrip(" ,")), base + match.end())
+        span = (
+            base + match.start() + len(match[0]) - len(match[0].lstrip(" ,")),
+            base + match.end(),
+        )
         if any(one.start < span[1] and one.end > span[0] for one in found):
             return []
         said = " ".join(from_outside(reading.text[span[0] : span[1]]).split())
-        return [Found("persona", *span, f"For the user, {said[:1].lower()}{said[1:]}.", "user", confidence=0.75)]
+        return [
+            Found(
+                "persona",
+                *span,
+                f"For the user, {said[:1].lower()}{said[1:]}.",
+                "user",
+                confidence=0.75,
+            )
+        ]
     return []
 
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
+from agentmem.tiers.word_list import words
 
 CONTRACTIONS: Final = {
     "can't": ("can", "not"), "cannot": ("can", "not"), "won't": ("will", "not"), "i'm": ("i", "am"),
@@ -18,19 +15,21 @@ CONTRACTIONS: Final = {
 SUFFIXES: Final = {
     "n't": "not", "'m": "am", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would",
 }  # fmt: skip
-IS_AFTER: Final = _set("he she it that there who what where how here this")
+IS_AFTER: Final = words("he she it that there who what where how here this")
 
-PUNCTUATION: Final = _set(", ; : — – - ( ) [ ] { } \" “ ” … / | • * ' ‘")
-JOINING: Final = _set("and but so then yet or plus also")
-SUBORDINATING: Final = _set("because since although though as while after before that which who when where until once "
+PUNCTUATION: Final = words(", ; : — – - ( ) [ ] { } \" “ ” … / | • * ' ‘")
+JOINING: Final = words("and but so then yet or plus also")
+SUBORDINATING: Final = words("because since although though as while after before that which who when where until once "
                             "for whose")  # fmt: skip
-HYPOTHETICAL: Final = _set("if unless whether suppose supposing imagine provided assuming lest")
-INTERROGATIVE: Final = _set("what which who whom whose when where why how is are am was were do does did can could would will "
+HYPOTHETICAL: Final = words("if unless whether suppose supposing imagine provided assuming lest")
+INTERROGATIVE: Final = words("what which who whom whose when where why how is are am was were do does did can could would will "
                             "should shall may might have has had any")  # fmt: skip
-BE: Final = _set("am is are was were be been being")
-AUXILIARY: Final = BE | _set("have has had having do does did will would can could may might must should shall not")
-HEDGES: Final = _set("might may could perhaps maybe probably possibly")
-ADVERBS: Final = _set(
+BE: Final = words("am is are was were be been being")
+AUXILIARY: Final = BE | words(
+    "have has had having do does did will would can could may might must should shall not"
+)
+HEDGES: Final = words("might may could perhaps maybe probably possibly")
+ADVERBS: Final = words(
     "also really usually always never still just already recently currently actually probably generally particularly "
     "personally often sometimes rarely seldom normally typically mostly even only finally definitely certainly simply "
     "now then therefore thus too very quite rather originally initially tentatively officially successfully "
@@ -40,26 +39,26 @@ ADVERBS: Final = _set(
     "quickly slowly carefully immediately accidentally unfortunately luckily thankfully kinda sorta totally pretty "
     "highly extremely incredibly increasingly"
 ) - {"have"}  # fmt: skip
-FREQUENT: Final = _set("usually always often never rarely seldom normally typically mostly generally regularly "
+FREQUENT: Final = words("usually always often never rarely seldom normally typically mostly generally regularly "
                        "occasionally sometimes")  # fmt: skip
-COMPLETED: Final = _set("just already recently finally")
-NEGATIONS: Final = _set("not never hardly barely")
-TIME_WORDS: Final = _set(
+COMPLETED: Final = words("just already recently finally")
+NEGATIONS: Final = words("not never hardly barely")
+TIME_WORDS: Final = words(
     "today tomorrow yesterday tonight morning afternoon evening night noon week month year weekend monday tuesday wednesday "
     "thursday friday saturday sunday recently lately now currently again ago days weeks months years day hello hi hey "
     "okay ok yes yeah yep no well sure alright honestly actually great thanks oh ah hmm however moreover therefore first "
     "second third lastly finally meanwhile anyway besides exactly right"
 )  # fmt: skip
 
-KIN: Final = _set(
+KIN: Final = words(
     "wife husband son daughter father mother dad mom mum parents brother sister boss manager colleague friend friends kids "
     "children family cat dog roommate partner girlfriend boyfriend fiance fiancee uncle aunt cousin grandmother grandfather "
     "grandma grandpa nephew niece baby teammate mentor supervisor sons daughters boy girl child master teacher doctor "
     "neighbor neighbour sibling siblings coworker in-laws"
 )  # fmt: skip
-TEAMS: Final = _set("team squad company group department client customer project crew engineering management office "
+TEAMS: Final = words("team squad company group department client customer project crew engineering management office "
                     "backend frontend we board startup organization organisation firm")  # fmt: skip
-TEAM_CONTEXT: Final = _set(
+TEAM_CONTEXT: Final = words(
     "team repo repository sprint deploy deploys deployment commit commits branch merge api backend frontend staging production "
     "release ci pipeline codebase database server servers framework library python typescript javascript rust kubernetes docker "
     "postgres redis linter tests migrations merge build endpoints graphql prod microservice refactor bug yaml json docs sdk sprints roadmap retro standups backlog hotfix kanban endpoint pull-request pr prs standup"
@@ -71,8 +70,8 @@ LIKES: Final = {
     "favour": "likes", "hate": "dislikes", "dislike": "dislikes", "detest": "dislikes", "loathe": "dislikes",
     "despise": "dislikes",
 }  # fmt: skip
-HABITS: Final = _set("tend avoid refuse")
-SKILLS: Final = _set("know speak understand master")
+HABITS: Final = words("tend avoid refuse")
+SKILLS: Final = words("know speak understand master")
 TRAITS: Final = (
     "good at", "bad at", "terrible at", "great at", "poor at", "skilled", "familiar with", "unfamiliar with", "clumsy",
     "cautious", "careful", "afraid of", "scared of", "interested in", "keen on", "passionate about", "fond of", "into",
@@ -84,13 +83,15 @@ TRAITS: Final = (
     "a beginner", "new to", "not a", "experienced", "sensitive to", "the type", "the kind", "a coffee", "a tea", "lazy",
     "optimistic", "conservative", "thrifty", "generous", "stubborn", "disciplined", "organized", "organised", "detail-oriented", "diligent", "health-conscious", "spontaneous", "practical", "romantic", "sentimental", "outgoing", "well versed", "well-versed", "inclined to", "a dog person", "a cat person", "strict about",
 )  # fmt: skip
-TRAIT_NOUNS: Final = _set("personality habit habits tendency preference fear phobia taste temper knack passion weakness "
+TRAIT_NOUNS: Final = words("personality habit habits tendency preference fear phobia taste temper knack passion weakness "
                           "interest")  # fmt: skip
-STATES: Final = _set("suffer work live reside study own belong teach manage lead run operate commute weigh earn use play train stay "
+STATES: Final = words("suffer work live reside study own belong teach manage lead run operate commute weigh earn use play train stay "
                      "specialize specialise rent drive suffer wear keep")  # fmt: skip
-DECIDES: Final = _set("decide choose agree settle opt resolve adopt select commit pick standardize standardise")
-PLANS: Final = _set("plan intend aim")
-EVENTS: Final = _set(
+DECIDES: Final = words(
+    "decide choose agree settle opt resolve adopt select commit pick standardize standardise"
+)
+PLANS: Final = words("plan intend aim")
+EVENTS: Final = words(
     "buy purchase book schedule reschedule cancel sign move receive finish complete start begin join leave quit resign marry "
     "die graduate win lose break fall sell pay visit attend meet launch ship release deploy submit apply register enroll "
     "enrol adopt hire fix repair make cook bake go take travel fly arrive return try pass fail install replace order open "
@@ -103,22 +104,22 @@ EVENTS: Final = _set(
     "develop write design organize organise participate perform stay play"
 )  # fmt: skip
 # Happenings that need neither a date nor a word like "just" to be worth keeping.
-MILESTONES: Final = _set(
+MILESTONES: Final = words(
     "buy purchase book schedule reschedule cancel sign move quit resign marry die graduate win sell launch release hire "
     "sprain injure crash migrate adopt relocate retire donate break pass postpone renew enroll enrol register scrap "
     "announce approve receive install replace submit"
 )  # fmt: skip
-RULE_VERBS: Final = _set(
+RULE_VERBS: Final = words(
     "use push commit add touch edit delete deploy merge write mention send call ask change run include answer reply respond "
     "keep format explain speak talk address avoid put show start name skip remove rename modify create install suggest "
     "recommend assume log store commit give round translate quote cite link tell remind address refer store save print "
     "check test review squash rebase make do list summarize summarise limit stick stop book order sign end begin"
 )  # fmt: skip
-STYLE_NOUNS: Final = _set(
+STYLE_NOUNS: Final = words(
     "answers answer replies reply responses response explanations explanation comments comment commits messages message "
     "summaries code tests titles names emails docs documentation functions variables branches indentation"
 )  # fmt: skip
-STYLE_WORDS: Final = _set(
+STYLE_WORDS: Final = words(
     "short brief concise simple formal informal polite plain english vietnamese chinese french german spanish japanese korean "
     "metric celsius bullet bullets markdown tabs spaces emojis emoji euros dollars"
 )  # fmt: skip
@@ -133,10 +134,12 @@ LASTING: Final = (
     "as of today", "until further notice", "for good", "at any time", "without asking", "without my", "unless i ask",
     "from tomorrow", "starting now", "henceforth", "any more", "starting from",
 )  # fmt: skip
-LASTING_WORDS: Final = _set("always never whenever ever anymore everytime")
-PLAY: Final = _set("pretend roleplay role-play pretending roleplaying")
-HEARSAY: Final = _set("said says heard hear apparently reportedly supposedly told rumor rumour allegedly")
-MOODS: Final = _set(
+LASTING_WORDS: Final = words("always never whenever ever anymore everytime")
+PLAY: Final = words("pretend roleplay role-play pretending roleplaying")
+HEARSAY: Final = words(
+    "said says heard hear apparently reportedly supposedly told rumor rumour allegedly"
+)
+MOODS: Final = words(
     "happy sad excited worried glad sorry afraid sure tired grateful curious confused nervous anxious ready wondering "
     "looking thinking trying relieved busy aware thankful free back fine okay ok here there done hoping curious feeling "
     "considering asking calling writing having willing able going concerned stuck lost pleased honored impressed confident "
@@ -163,10 +166,10 @@ PAST_OF: Final = {
     }.items()
     for past in pasts.split()
 }  # fmt: skip
-UNCHANGED: Final = _set("hurt put cut set hit quit read let")
+UNCHANGED: Final = words("hurt put cut set hit quit read let")
 VERBS: Final = (
     frozenset(LIKES) | HABITS | SKILLS | STATES | DECIDES | PLANS | EVENTS | RULE_VERBS
-    | _set("be have do find think feel want need hope become say tell mean seem look require live remain arrive grow "
+    | words("be have do find think feel want need hope become say tell mean seem look require live remain arrive grow "
            "wake care expect continue stick focus change shift happen matter taste allow let put resolve wish consider "
            "believe wonder guess suppose support sleep freeze expire sit fit cost belong last contain love end own draw "
            "value prioritize prioritise convert deprecate learn train suffer rotate support provide offer worry rely miss suit forget steal sing ride occur handle involve flare take-over replace "
@@ -181,7 +184,14 @@ def lemma(word: str) -> tuple[str, str]:
         return word, "base"
     if word in PAST_OF:
         return PAST_OF[word], "past"
-    for suffix, form in (("ing", "ing"), ("ied", "past"), ("ed", "past"), ("ies", "s"), ("es", "s"), ("s", "s")):
+    for suffix, form in (
+        ("ing", "ing"),
+        ("ied", "past"),
+        ("ed", "past"),
+        ("ies", "s"),
+        ("es", "s"),
+        ("s", "s"),
+    ):
         if not word.endswith(suffix):
             continue
         stem = word[: -len(suffix)]

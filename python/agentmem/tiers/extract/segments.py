@@ -12,7 +12,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-__all__ = ["Language", "Sentence", "Word", "blank_foreign", "blank_header", "language_of", "sentences"]
+from agentmem.tiers.word_list import words
+
+__all__ = [
+    "Language",
+    "Sentence",
+    "Word",
+    "blank_foreign",
+    "blank_header",
+    "language_of",
+    "sentences",
+]
 
 Language = Literal["en", "vi", "zh"]
 
@@ -37,23 +47,25 @@ _QUOTE_WORDS: Final = 4
 _QUOTE_CHINESE: Final = 8
 
 _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
-_VIETNAMESE: Final = re.compile(r"[ăâđêôơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹàáãèéìíòóõùúýĩũ]")
+_VIETNAMESE: Final = re.compile(
+    r"[ăâđêôơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹàáãèéìíòóõùúýĩũ]"
+)
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 # Enough words to know a language by.
 _SAMPLE: Final = 600
 _VIETNAMESE_ONLY: Final = re.compile(r"[ăđơư\u1ea0-\u1ef9]")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’_.@+-]+[^\W_]+)*|\S")
-_ASCII_VIETNAMESE: Final = frozenset(
+_ASCII_VIETNAMESE: Final = words(
     "khong toi minh thich nhe nha roi duoc voi cua nay mai hom tuan thang nguoi lam"
     " dung dang cung nhung truoc sau luon chi cho anh chi hay tieng gio viet ngay nhom"
-    " moi vao di la co thi em sang qua bo ban hoc song".split()
+    " moi vao di la co thi em sang qua bo ban hoc song"
 )
-_ENGLISH: Final = frozenset(
+_ENGLISH: Final = words(
     "the a an is are was were i my me you your to of in on for and or with that this it not do"
-    " have has at be we our please from will can".split()
+    " have has at be we our please from will can"
 )
-_SHORT: Final = frozenset(
-    "mr mrs ms dr prof st vs etc e.g i.e approx no fig inc ltd jr sr ths ts tp q p".split()
+_SHORT: Final = words(
+    "mr mrs ms dr prof st vs etc e.g i.e approx no fig inc ltd jr sr ths ts tp q p"
 )
 _ENDERS: Final = frozenset(".!?…。！？")
 _WIDE_ENDERS: Final = frozenset("。！？…")
@@ -75,7 +87,6 @@ class Sentence:
 
     words: list[Word]
     end: str
-
 
 
 def _runs(text: str) -> Iterator[tuple[int, int]]:
@@ -142,7 +153,9 @@ def blank_foreign(text: str) -> str:
 
 
 # "Note Weekly plan: …", "SMS Send Anna (Work): Ben: …": who and what, before the words themselves.
-_HEADER: Final = re.compile(r"[^\n.!?。！？:：]{1,80}(?::\d\d(?!\d)[^\n.!?。！？:：]{0,40}){0,6}(?:: |：)")
+_HEADER: Final = re.compile(
+    r"[^\n.!?。！？:：]{1,80}(?::\d\d(?!\d)[^\n.!?。！？:：]{0,40}){0,6}(?:: |：)"
+)
 _SAYS: Final = re.compile(
     r"\b(?:i|we|my|our|you|always|never|from|rule|is|are|must|should|please|remember|decision|decided|update|correction"
     r"|luôn|không|đừng|từ|phải|quy|nhớ|là|mình|tôi|em|anh|nhóm|tu|khong|dung|nho|minh|toi)\b|[我规决永别请记以]",

@@ -17,13 +17,24 @@ _OPENERS: Final = Phrases(
     "từ nay|từ giờ|từ giờ trở đi|từ nay trở đi|từ bây giờ|kể từ nay|kể từ hôm nay|kể từ bây giờ|từ hôm nay|từ mai|từ nay về sau|từ giờ về sau|sau này|về sau"
     "|luôn luôn|luôn|mỗi khi|mỗi lần|hễ|bất cứ khi nào|mặc định|lần sau|các lần sau|những lần sau|từ tuần sau|từ tháng sau|giờ|nhớ|nhớ là|lúc nào cũng|khi"
 )  # fmt: skip
-_TRIMMED: Final = Phrases("nhớ nha|nhớ nhé|nhớ nhe|à|này|bạn ơi|anh ơi|em ơi|mà|thôi|và|còn|nhưng|với lại|lưu ý|ok")
-_UNTIL_ASKED: Final = Phrases("khi chưa hỏi|nếu chưa hỏi|khi chưa được|trước khi hỏi|nếu không được phép|khi chưa có|mà chưa hỏi|mà không hỏi|trừ khi")
+_TRIMMED: Final = Phrases(
+    "nhớ nha|nhớ nhé|nhớ nhe|à|này|bạn ơi|anh ơi|em ơi|mà|thôi|và|còn|nhưng|với lại|lưu ý|ok"
+)
+_UNTIL_ASKED: Final = Phrases(
+    "khi chưa hỏi|nếu chưa hỏi|khi chưa được|trước khi hỏi|nếu không được phép|khi chưa có|mà chưa hỏi|mà không hỏi|trừ khi"
+)
 _REMOVES: Final = Phrases("bỏ|hủy|huỷ|xóa|bãi bỏ|gỡ|bỏ luôn|bỏ cái")
 
 
 def read_rules(
-    piece: Piece, tokens: list[str], places: list[Word], reading: Reading, *, is_bare: bool, last: Found | None, is_lasting: bool
+    piece: Piece,
+    tokens: list[str],
+    places: list[Word],
+    reading: Reading,
+    *,
+    is_bare: bool,
+    last: Found | None,
+    is_lasting: bool,
 ) -> Found | None:
     """Return the rule that a piece gives, a Found without kind for a one-off order, None for no order."""
     start, end = piece.start, piece.end
@@ -61,56 +72,126 @@ def read_rules(
     own = k < end and lexicon.PRONOUN.at(tokens, k, is_bare=is_bare) and not you
     if own:
         return None
-    verb = k + (you if you and (at(lexicon.MUSTS, k + you) or at(lexicon.FORBIDS, k + you) or at(lexicon.RULE_VERBS, k + you)) else 0)
-    if tokens[k : k + 1] in (["anh"], ["em"], ["a"]) and not (at(lexicon.MUSTS, verb) or at(lexicon.FORBIDS, verb) or opened or at(lexicon.RULE_VERBS, verb)):
+    verb = k + (
+        you
+        if you
+        and (
+            at(lexicon.MUSTS, k + you)
+            or at(lexicon.FORBIDS, k + you)
+            or at(lexicon.RULE_VERBS, k + you)
+        )
+        else 0
+    )
+    if tokens[k : k + 1] in (["anh"], ["em"], ["a"]) and not (
+        at(lexicon.MUSTS, verb)
+        or at(lexicon.FORBIDS, verb)
+        or opened
+        or at(lexicon.RULE_VERBS, verb)
+    ):
         return None
     if has(lexicon.ONE_OFF):
-        return Found("", 0, 0, "", "") if at(lexicon.MUSTS, verb) or at(lexicon.RULE_VERBS, verb) or at(lexicon.FORBIDS, verb) else None
+        return (
+            Found("", 0, 0, "", "")
+            if at(lexicon.MUSTS, verb) or at(lexicon.RULE_VERBS, verb) or at(lexicon.FORBIDS, verb)
+            else None
+        )
     if size := at(lexicon.FORBIDS, verb):
         ordered = at(lexicon.RULE_VERBS, verb + size) or at(lexicon.STYLES, verb + size)
         plain = tokens[verb] in {"đừng", "khỏi", "dung", "khoi", "thôi", "không"} and size == 1
-        if ordered or (not plain and size > 1 and tokens[verb] in {"đừng", "tuyệt", "dung", "tuyet", "cấm"}) or has(_UNTIL_ASKED):
+        if (
+            ordered
+            or (
+                not plain and size > 1 and tokens[verb] in {"đừng", "tuyệt", "dung", "tuyet", "cấm"}
+            )
+            or has(_UNTIL_ASKED)
+        ):
             ends = bool({"nữa", "nua"} & set(tokens[verb:end]))
-            return _rule(places, first, end, reading, "assistant", tokens, confidence=0.8, ends=ends)
+            return _rule(
+                places, first, end, reading, "assistant", tokens, confidence=0.8, ends=ends
+            )
         return Found("", 0, 0, "", "") if plain else None
     must = at(lexicon.MUSTS, verb)
     ordered = at(lexicon.RULE_VERBS, verb + must) or at(lexicon.STYLES, verb + must)
-    lasting = opened or (must and tokens[verb] in {"luôn", "luon", "mặc", "lúc"}) or (
-        ordered and bool({"luôn", "luon"} & set(tokens[verb:end])) and has(lexicon.STYLES)
+    lasting = (
+        opened
+        or (must and tokens[verb] in {"luôn", "luon", "mặc", "lúc"})
+        or (ordered and bool({"luôn", "luon"} & set(tokens[verb:end])) and has(lexicon.STYLES))
     )
     if ordered and lasting:
         return _rule(places, first, end, reading, "assistant", tokens, confidence=0.9)
     if ordered and at(lexicon.STYLES, verb) and tokens[verb] in {"gọi", "xưng", "goi"}:
         return _rule(places, first, end, reading, "assistant", tokens, confidence=0.85)
     then = next((j for j in range(start, end) if tokens[j] in _THEN), -1)
-    if last is not None and last.kind == "instruction" and (has(lexicon.STYLES) or (then > 0 and at(lexicon.RULE_VERBS, then + 1))):
+    if (
+        last is not None
+        and last.kind == "instruction"
+        and (has(lexicon.STYLES) or (then > 0 and at(lexicon.RULE_VERBS, then + 1)))
+    ):
         return _rule(places, first, end, reading, last.subject, tokens, confidence=0.8)
     return _of_everyone(piece, tokens, places, reading, first, then, is_bare=is_bare, last=last)
 
 
 def _of_everyone(
-    piece: Piece, tokens: list[str], places: list[Word], reading: Reading, first: int, then: int, *, is_bare: bool, last: Found | None
+    piece: Piece,
+    tokens: list[str],
+    places: list[Word],
+    reading: Reading,
+    first: int,
+    then: int,
+    *,
+    is_bare: bool,
+    last: Found | None,
 ) -> Found | None:
     """Read "mọi PR phải …", "ai … thì phải …", "vắng thì báo …", "… cũng được"."""
     start, end = piece.start, piece.end
     if lexicon.PRONOUN.find(tokens, start, min(start + 3, end), is_bare=is_bare) >= 0:
         return None
     for k in range(first + 1, min(first + 9, end - 1)):
-        if (tokens[k] in {"phải", "cấm"} and tokens[k - 1] not in {"không", "chưa"}) or tokens[k : k + 2] in (["không", "được"], ["khong", "duoc"], ["bắt", "buộc"]):
+        if (tokens[k] in {"phải", "cấm"} and tokens[k - 1] not in {"không", "chưa"}) or tokens[
+            k : k + 2
+        ] in (["không", "được"], ["khong", "duoc"], ["bắt", "buộc"]):
             return _rule(places, first, end, reading, "team", tokens, confidence=0.75)
-    if then > first and lexicon.RULE_VERBS.at(tokens, then + 1, is_bare=is_bare) and then - first <= 5:  # noqa: PLR2004
-        return _rule(places, first, end, reading, last.subject if last else "team", tokens, confidence=0.7)
+    if (
+        then > first
+        and lexicon.RULE_VERBS.at(tokens, then + 1, is_bare=is_bare)
+        and then - first <= 5
+    ):
+        return _rule(
+            places, first, end, reading, last.subject if last else "team", tokens, confidence=0.7
+        )
     free = tokens[end - 2 : end] in (["cũng", "được"], ["cung", "duoc"])
-    if free and (lexicon.STYLES.find(tokens, start, end, is_bare=is_bare) >= 0 or lexicon.RULE_VERBS.at(tokens, first + 1, is_bare=is_bare)):
+    if free and (
+        lexicon.STYLES.find(tokens, start, end, is_bare=is_bare) >= 0
+        or lexicon.RULE_VERBS.at(tokens, first + 1, is_bare=is_bare)
+    ):
         return _rule(places, first, end, reading, "assistant", tokens, confidence=0.7)
     return None
 
 
 def _rule(
-    places: list[Word], start: int, end: int, reading: Reading, subject: str, tokens: list[str], *, confidence: float, ends: bool = False
+    places: list[Word],
+    start: int,
+    end: int,
+    reading: Reading,
+    subject: str,
+    tokens: list[str],
+    *,
+    confidence: float,
+    ends: bool = False,
 ) -> Found:
     while end - 1 > start and tokens[end - 1] in lexicon.PARTICLES:
         end -= 1
     first, last = places[start].start, places[end - 1].end
     text = " ".join(reading.text[first:last].split())
-    return Found("instruction", first, last, f"{text[:1].upper()}{text[1:]}.", subject, None, None, ends, None, confidence)
+    return Found(
+        "instruction",
+        first,
+        last,
+        f"{text[:1].upper()}{text[1:]}.",
+        subject,
+        None,
+        None,
+        ends,
+        None,
+        confidence,
+    )

@@ -9,14 +9,17 @@ from agentmem.tiers.extract import vietnamese_words as lexicon
 from agentmem.tiers.extract.dates import Dated
 from agentmem.tiers.extract.segments import Word
 from agentmem.tiers.extract.vietnamese_words import Phrases
+from agentmem.tiers.word_list import words
 
 __all__ = ["Piece", "pieces_of", "statement"]
 
-_SIGNS: Final = frozenset(", ; : ( ) – — - … / \" “ ” • *".split())
+_SIGNS: Final = words(', ; : ( ) – — - … / " “ ” • *')
 _JOINS: Final = Phrases("nhưng|nhưng mà|chứ|tuy nhiên|còn|nên|cho nên|vì|bởi vì|mà")
 _AND: Final = Phrases("và|rồi|với")
-_BARE_QUESTIONS: Final = Phrases("gì|nào|bao giờ|mấy giờ|bao nhiêu|thế nào|tại sao|vì sao|không vậy|chưa vậy|làm sao|được không")
-_NOT_ASKING: Final = frozenset("đừng không chưa chẳng chả dung khong chua chang dù bất".split())
+_BARE_QUESTIONS: Final = Phrases(
+    "gì|nào|bao giờ|mấy giờ|bao nhiêu|thế nào|tại sao|vì sao|không vậy|chưa vậy|làm sao|được không"
+)
+_NOT_ASKING: Final = words("đừng không chưa chẳng chả dung khong chua chang dù bất")
 
 
 @dataclass(slots=True)
@@ -61,7 +64,9 @@ def pieces_of(
         hypothetical = lexicon.HYPOTHETICAL.find(tokens, piece.start, piece.end, is_bare=is_bare)
         if 0 <= hypothetical <= piece.start + 2:
             supposed = True
-        piece.is_silent = supposed or _asks(tokens, piece, is_bare=is_bare, is_marked=last and ended == "?")
+        piece.is_silent = supposed or _asks(
+            tokens, piece, is_bare=is_bare, is_marked=last and ended == "?"
+        )
     return pieces
 
 
@@ -72,7 +77,11 @@ def _join_at(tokens: list[str], places: list[Word], start: int, k: int, *, is_ba
         if word in {"còn", "con"}:
             # "vẫn còn", "không còn", "con trai": no new piece.
             before = tokens[k - 1]
-            return 0 if before in {"vẫn", "không", "van", "khong", "chỉ", "hai", "một"} or word == "con" else size
+            return (
+                0
+                if before in {"vẫn", "không", "van", "khong", "chỉ", "hai", "một"} or word == "con"
+                else size
+            )
         if word in {"vi", "chu", "ma", "nen"} and is_bare:
             return size if word == "ma" else 0
         if word == "mà" and tokens[k - 1] in {"nữa"}:
@@ -98,7 +107,14 @@ def _asks(tokens: list[str], piece: Piece, *, is_bare: bool, is_marked: bool) ->
     if is_marked:
         return True
     last = piece.end - 1
-    while last > piece.start and tokens[last] in lexicon.PARTICLES | {"ta", "vậy", "vay", "bạn", "anh", "em"}:
+    while last > piece.start and tokens[last] in lexicon.PARTICLES | {
+        "ta",
+        "vậy",
+        "vay",
+        "bạn",
+        "anh",
+        "em",
+    }:
         last -= 1
     if tokens[last] in lexicon.ENDS_QUESTION and last > piece.start:
         return True
@@ -115,7 +131,16 @@ def _asks(tokens: list[str], piece: Piece, *, is_bare: bool, is_marked: bool) ->
 
 
 def statement(
-    who: str, name: str, text: str, begin: int, subject: int, verb: int, end: int, when: Dated | None, *, is_given: bool
+    who: str,
+    name: str,
+    text: str,
+    begin: int,
+    subject: int,
+    verb: int,
+    end: int,
+    when: Dated | None,
+    *,
+    is_given: bool,
 ) -> str:
     """Return a piece as a sentence of its own, its subject named and its date absolute.
 
