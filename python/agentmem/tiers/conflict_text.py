@@ -82,7 +82,7 @@ class Features:
     Attributes:
         topic: Its words of content, folded and stemmed; of Chinese the pairs of signs.
         digits: Its numbers, dates left out.
-        names: Words written with a capital that does not open the statement.
+        names: Words written with a capital, those of no content left out.
         is_negated: Whether it denies.
         is_ended: Whether it says that something is over.
         is_change: Whether it says that something is other than before.
@@ -144,7 +144,7 @@ def features(text: str) -> Features:
     return Features(
         words_of(text),
         frozenset(token for token in tokens if token[0].isdecimal()),
-        frozenset(token.lower() for token in tokens[1:] if token[:1].isupper()),
+        frozenset(token.lower() for token in tokens if token[:1].isupper()) - _STOP_ENGLISH - {"người", "for"},
         _NEGATION.search(lower) is not None,
         _ENDED.search(lower) is not None,
         _CHANGED.search(lower) is not None,

@@ -133,7 +133,7 @@ def read_chinese(sentence: Sentence, reading: Reading, said_at: datetime) -> lis
             continue
         inside = [one for one in dates if one.start >= piece.start() and one.end <= piece.end()]
         absolute = [one for one in inside if not one.is_relative]
-        when = (absolute or inside or [None])[0]
+        when = next(iter(absolute or inside), None)
         one = _clause(core, clause, when, is_one_off=one_off, is_hearsay=hearsay)
         if one is None:
             continue

@@ -9,7 +9,7 @@ from agentmem.tiers.extract import english_words as lexicon
 from agentmem.tiers.extract.dates import Dated, find_dates
 from agentmem.tiers.extract.english_clauses import Clause, clauses_of, expand
 from agentmem.tiers.extract.english_person import of_person
-from agentmem.tiers.extract.english_predicate import Predicate, Said, predicate
+from agentmem.tiers.extract.english_predicate import Predicate, Said, Told, predicate
 from agentmem.tiers.extract.english_rules import read_rule
 from agentmem.tiers.extract.english_text import statement
 from agentmem.tiers.extract.english_thing import of_group, of_thing
@@ -160,6 +160,7 @@ def _read_clause(
         _in_tense(_dated(clause, places, dates), verb, said_at),
         tokens,
     )
+    told: Told | None
     if clause.who == "pronoun" and clause.noun[0] in {"there", "it"}:
         told = (
             ("event", None, 0.75)

@@ -126,7 +126,7 @@ def _date_of(
     if _REGULAR.find(tokens, piece.start, piece.end, is_bare=is_bare) >= 0:
         inside = [one for one in inside if not one.is_bare_weekday]
     absolute = [one for one in inside if not one.is_relative]
-    return (absolute or inside or [None])[0]
+    return next(iter(absolute or inside), None)
 
 
 def _found(

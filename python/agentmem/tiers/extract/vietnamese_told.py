@@ -6,7 +6,7 @@ from typing import Final
 
 from agentmem.tiers.extract import vietnamese_words as lexicon
 from agentmem.tiers.extract.dates import Dated
-from agentmem.tiers.extract.vietnamese_view import Subject, View
+from agentmem.tiers.extract.vietnamese_view import PREDICATES, Subject, View
 from agentmem.tiers.extract.vietnamese_words import Phrases
 
 __all__ = ["told_of"]
@@ -40,6 +40,8 @@ def told_of(view: View, subject: Subject, when: Dated | None) -> tuple[Told, boo
                 break
             negated = True
             k += size
+        elif view.is_bare and tokens[k] == "thi" and not view.at(PREDICATES, k + 1):
+            break  # "thi", to sit an exam, not "thì"
         elif (size := view.at(lexicon.ADVERBS, k)) and not _direct(view, k, skip=lexicon.ADVERBS):
             past = past or tokens[k] in lexicon.PAST
             future = future or tokens[k] in lexicon.FUTURE

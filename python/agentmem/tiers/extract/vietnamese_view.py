@@ -9,13 +9,13 @@ from agentmem.tiers.extract import vietnamese_words as lexicon
 from agentmem.tiers.extract.segments import Word
 from agentmem.tiers.extract.vietnamese_words import Phrases
 
-__all__ = ["Subject", "View", "skip", "subject_of"]
+__all__ = ["PREDICATES", "Subject", "View", "skip", "subject_of"]
 
 _LONGEST_NOUN: Final = 7
 _PLAYS: Final = Phrases(
     "chơi|tập|chạy bộ|đá bóng|đá banh|bơi|học|đi bộ|đọc|nghe|xem|uống|ăn|tập gym|đạp xe|ăn chay"
 )
-_PREDICATES: Final = Phrases.union(
+PREDICATES: Final = Phrases.union(
     lexicon.LIKES, lexicon.DISLIKES, lexicon.SKILLS, lexicon.HEALTH, lexicon.NAME, lexicon.LIVES, lexicon.WORKS, lexicon.HAS,
     lexicon.DECIDES, lexicon.RESCHEDULES, lexicon.STOPS, lexicon.IS, lexicon.EVENTS, lexicon.ADVERBS, lexicon.NEGATION,
     lexicon.STATES, lexicon.TRAITS, lexicon.ORIGIN, _PLAYS,
@@ -174,4 +174,4 @@ def _noun_verb(view: View, k: int) -> bool:
 
 
 def _predicate_at(view: View, k: int) -> bool:
-    return bool(view.at(_PREDICATES, k))
+    return bool(view.at(PREDICATES, k))
