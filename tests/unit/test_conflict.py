@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from agentmem.models import Candidate, Message, Trust
 from agentmem.tiers.conflict import judge
 from agentmem.tiers.extract import RuleExtractor
 
-NOW = datetime(2026, 3, 11, 12, tzinfo=timezone.utc)
+NOW = datetime(2026, 3, 11, 12, tzinfo=UTC)
 
 
 @dataclass
@@ -29,7 +29,9 @@ class Held:
 
 
 def candidate(text, kind="fact", **more):
-    return Candidate(text=text, kind=kind, source="L0:1", span=(0, 1), **({"subject": "user"} | more))
+    return Candidate(
+        text=text, kind=kind, source="L0:1", span=(0, 1), **({"subject": "user"} | more)
+    )
 
 
 def tell(*texts):
@@ -37,7 +39,9 @@ def tell(*texts):
     held = []
     for at, text in enumerate(texts):
         time = NOW + timedelta(days=at)
-        for fact in RuleExtractor().extract([Message(id=f"m{at}", text=text, role="user", time=time)]):
+        for fact in RuleExtractor().extract(
+            [Message(id=f"m{at}", text=text, role="user", time=time)]
+        ):
             fact = replace(fact, valid_from=time)
             verdict = judge(fact, held)
             if verdict.action == "duplicate":
@@ -87,7 +91,10 @@ def test_a_cosine_lets_a_wording_differ_and_never_decides_alone():
         ("Whenever you show money, use euros.", "Use US dollars instead of euros from now on."),
         ("I like tea.", "I don't like tea."),
         ("Mình sống ở Đà Nẵng.", "Mình vừa chuyển vào Sài Gòn hôm kia."),
-        ("Nhóm quyết định dùng Flutter cho app.", "Nhóm không dùng Flutter nữa mà chuyển sang React Native."),
+        (
+            "Nhóm quyết định dùng Flutter cho app.",
+            "Nhóm không dùng Flutter nữa mà chuyển sang React Native.",
+        ),
         ("Mình thích uống cà phê sữa đá.", "Mình không uống cà phê nữa."),
         ("Thứ ba tuần sau mình có lịch khám răng.", "Lịch khám răng dời sang thứ năm tuần sau."),
         ("我住在杭州。", "我已经搬到上海了。"),
@@ -129,7 +136,9 @@ def test_less_trust_replaces_nothing():
 
 
 def test_what_comes_late_goes_into_the_past():
-    known = [Held("L1:1", "The user lives in Oslo.", attribute="residence", value="Oslo", valid_from=NOW)]
+    known = [
+        Held("L1:1", "The user lives in Oslo.", attribute="residence", value="Oslo", valid_from=NOW)
+    ]
     late = candidate("The user lives in Rome.", attribute="residence", value="Rome",
                      valid_from=NOW - timedelta(days=9))  # fmt: skip
     verdict = judge(late, known)

@@ -49,7 +49,12 @@ def test_events_have_absolute_days(text, day):
 
 @pytest.mark.parametrize(
     "text",
-    ["你喜欢什么？", "如果我是百万富翁，我就天天住酒店。", "这次只回答“好”，别的都不要说。", "哈哈好的，谢谢啦！"],
+    [
+        "你喜欢什么？",
+        "如果我是百万富翁，我就天天住酒店。",
+        "这次只回答“好”，别的都不要说。",
+        "哈哈好的，谢谢啦！",
+    ],
 )
 def test_what_nobody_states_is_silent(text):
     assert read(text) == []

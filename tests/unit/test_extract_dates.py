@@ -74,7 +74,14 @@ def test_no_day_is_made_up(language, text):
 def test_the_ends_of_the_calendar():
     for year in (1, 9999):
         said = datetime(year, 12, 31, tzinfo=ZONE)
-        for text in ("next year", "last year", "next week", "in 500 months", "900 days ago", "last Monday"):
+        for text in (
+            "next year",
+            "last year",
+            "next week",
+            "in 500 months",
+            "900 days ago",
+            "last Monday",
+        ):
             find_dates(text, said, "en")
 
 

@@ -47,7 +47,7 @@ def test_preferences_and_skills(text, said, attribute):
 @pytest.mark.parametrize(
     ("text", "attribute", "value"),
     [
-        ("I live in Berlin.", "residence", "in Berlin"),
+        ("I live in Berlin.", "residence", "Berlin"),
         ("My name is Alex.", "name", "Alex"),
         ("I am a backend developer at Stripe.", "occupation", "a backend developer at Stripe"),
         ("I'm 34 years old.", "age", "34 years old"),
@@ -85,7 +85,11 @@ def test_lasting_rules(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["All PRs need two reviews.", "Every endpoint must have an integration test.", "No meetings on Fridays."],
+    [
+        "All PRs need two reviews.",
+        "Every endpoint must have an integration test.",
+        "No meetings on Fridays.",
+    ],
 )
 def test_a_rule_of_a_team_is_not_a_trait_of_the_user(text):
     fact = one(text)

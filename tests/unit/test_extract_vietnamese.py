@@ -60,13 +60,17 @@ def test_lasting_rules(text):
 
 
 def test_a_rule_of_a_team_is_not_a_trait_of_the_user():
-    for text in ("Quy định của nhóm là không deploy vào thứ sáu.", "Mọi PR phải có hai người duyệt."):
+    for text in (
+        "Quy định của nhóm là không deploy vào thứ sáu.",
+        "Mọi PR phải có hai người duyệt.",
+    ):
         fact = one(text)
         assert (fact.kind, fact.subject) == ("instruction", "team")
 
 
 @pytest.mark.parametrize(
-    "text", ["Nhóm chốt dùng PostgreSQL.", "nhom minh quyet dinh dung React", "Team chuyển sang Zustand."]
+    "text",
+    ["Nhóm chốt dùng PostgreSQL.", "nhom minh quyet dinh dung React", "Team chuyển sang Zustand."],
 )
 def test_decisions_of_a_team(text):
     fact = one(text)

@@ -144,7 +144,9 @@ def features(text: str) -> Features:
     return Features(
         words_of(text),
         frozenset(token for token in tokens if token[0].isdecimal()),
-        frozenset(token.lower() for token in tokens if token[:1].isupper()) - _STOP_ENGLISH - {"người", "for"},
+        frozenset(token.lower() for token in tokens if token[:1].isupper())
+        - _STOP_ENGLISH
+        - {"người", "for"},
         _NEGATION.search(lower) is not None,
         _ENDED.search(lower) is not None,
         _CHANGED.search(lower) is not None,

@@ -402,10 +402,12 @@ _BARE_FORMS: Final = {
 }
 
 
-def _clock(text: str, language: Language) -> time:
-    match = _CLOCK[language].search(text)
-    if match is None:
-        return time()
+def _clock(text: str, language: Language) -> tuple[time, int] | None:
+    """Return the hour that a sentence names and where, None where it names none or several."""
+    matches = list(_CLOCK[language].finditer(text))
+    if len(matches) != 1:
+        return None
+    match = matches[0]
     if language == "zh":
         part, hour, minute = match[1] or "", int(match[2]), int(match[3] or 0)
         late = part in {"下午", "晚上"}
@@ -419,7 +421,7 @@ def _clock(text: str, language: Language) -> time:
             hour = 0
     if late and hour < 12:  # noqa: PLR2004 - the clock's half
         hour += 12
-    return time(hour, minute) if hour < 24 and minute < 60 else time()  # noqa: PLR2004
+    return (time(hour, minute), match.start()) if hour < 24 and minute < 60 else None  # noqa: PLR2004
 
 
 def _matches(lower: str, said: date, language: Language) -> Iterator[Dated]:
@@ -464,9 +466,21 @@ def find_dates(text: str, said: datetime, language: Language) -> list[Dated]:
         if all(found.end <= other.start or found.start >= other.end for other in taken):
             taken.append(found)
     taken.sort(key=lambda found: found.start)
-    clock = _clock(lower, language) if len(taken) == 1 else time()
+    clock = _clock(lower, language) if taken else None
+    # The hour belongs to the date next to it.
+    near = -1
+    if clock is not None:
+        places = [min(abs(clock[1] - one.start), abs(clock[1] - one.end)) for one in taken]
+        near = places.index(min(places))
     return [
-        Dated(one.start, one.end, datetime.combine(one.when.date(), clock, said.tzinfo),
-              one.is_relative, one.is_bare_weekday)
-        for one in taken
-    ]  # fmt: skip
+        Dated(
+            one.start,
+            one.end,
+            datetime.combine(
+                one.when.date(), clock[0] if clock and at == near else time(), said.tzinfo
+            ),
+            one.is_relative,
+            one.is_bare_weekday,
+        )
+        for at, one in enumerate(taken)
+    ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Final
 
 from agentmem.tiers.extract import english_words as lexicon
 from agentmem.tiers.extract.dates import Dated, find_dates
@@ -16,6 +17,7 @@ from agentmem.tiers.extract.english_thing import of_group, of_thing
 from agentmem.tiers.extract.english_values import read_values
 from agentmem.tiers.extract.found import Found, Reading
 from agentmem.tiers.extract.segments import Sentence, Word
+from agentmem.tiers.word_list import words
 
 __all__ = ["read_english"]
 
@@ -88,6 +90,7 @@ def read_english(sentence: Sentence, reading: Reading, said_at: datetime) -> lis
             one for one in clauses if one.intro == "("
         ]
     is_hearsay = not lexicon.HEARSAY.isdisjoint(tokens)
+    scene = _Scene(tokens, places, dates, reading, said_at, is_hearsay)
     hypothetical_until = -1
     for clause in clauses:
         if clause.intro in lexicon.HYPOTHETICAL or clause.intro in {"when", "whenever", "until"}:
@@ -101,7 +104,7 @@ def read_english(sentence: Sentence, reading: Reading, said_at: datetime) -> lis
             continue
         if any(rule.start <= places[clause.verb_at].start < rule.end for rule in rules):
             continue
-        fact = _read_clause(clause, tokens, places, dates, reading, said_at, is_hearsay=is_hearsay)
+        fact = _read_clause(clause, scene)
         if fact is not None:
             found.append(fact)
     if not is_question and not asks:
@@ -120,108 +123,138 @@ def _subject_name(clause: Clause, reading: Reading) -> str | None:
     return " ".join(clause.noun)
 
 
-def _read_clause(
-    clause: Clause,
-    tokens: list[str],
-    places: list[Word],
-    dates: list[Dated],
-    reading: Reading,
-    said_at: datetime,
-    *,
-    is_hearsay: bool,
-) -> Found | None:
-    subject = _subject_name(clause, reading)
+@dataclass(slots=True)
+class _Scene:
+    """A sentence with what its clauses are read against."""
+
+    tokens: list[str]
+    places: list[Word]
+    dates: list[Dated]
+    reading: Reading
+    said_at: datetime
+    is_hearsay: bool
+
+
+def _note_people(clause: Clause, scene: _Scene) -> None:
+    """Remember the person that a later "she" means."""
+    tokens = scene.tokens
     for k in range(clause.start, clause.end - 1):
         if tokens[k] in {"my", "our"}:
-            owned = next(
-                (j for j in range(k + 1, min(k + 4, clause.end)) if tokens[j] in lexicon.KIN), -1
-            )
+            stop = min(k + 4, clause.end)
+            owned = next((j for j in range(k + 1, stop) if tokens[j] in lexicon.KIN), -1)
             if owned > 0:
-                reading.person = " ".join(tokens[k + 1 : owned + 1])
-    people = lexicon.KIN.intersection(clause.noun)
-    if clause.who == "pronoun" and clause.noun[0] in {"there", "it"} and not is_hearsay:
+                scene.reading.person = " ".join(tokens[k + 1 : owned + 1])
+
+
+def _read_clause(clause: Clause, scene: _Scene) -> Found | None:
+    tokens, places, reading = scene.tokens, scene.places, scene.reading
+    subject = _subject_name(clause, reading)
+    _note_people(clause, scene)
+    is_thing_pronoun = clause.who == "pronoun" and clause.noun[0] in {"there", "it"}
+    if is_thing_pronoun:
         subject = "user"
-    if subject is None or (clause.who == "pronoun" and is_hearsay):
-        return None
-    if is_hearsay and clause.who in {"name", "noun"}:
+    if subject is None or (scene.is_hearsay and clause.who in {"pronoun", "name", "noun"}):
         return None
     verb = predicate(tokens, clause.verb_at, clause.end)
     if not verb.base:
         return None
-    start = clause.start
-    rest_text = ""
-    if verb.rest < clause.end:
-        rest_text = reading.text[places[verb.rest].start : places[clause.end - 1].end]
-    said = Said(
-        clause,
-        verb,
-        tokens[verb.rest : clause.end],
-        rest_text,
-        _in_tense(_dated(clause, places, dates), verb, said_at),
-        tokens,
-    )
-    told: Told | None
-    if clause.who == "pronoun" and clause.noun[0] in {"there", "it"}:
-        told = (
-            ("event", None, 0.75)
-            if said.when and verb.base == "be" and verb.modal in {"", "will"}
-            else None
-        )
-        if clause.noun[0] == "it" and (reading.topic is None or verb.is_negated):
-            told = None
-    elif (
-        clause.who == "user"
-        or (clause.who == "we" and not reading.is_team)
-        or people
-        or clause.who == "pronoun"
+    end = places[clause.end - 1].end
+    rest_text = reading.text[places[verb.rest].start : end] if verb.rest < clause.end else ""
+    when = _in_tense(_dated(clause, places, scene.dates), verb, scene.said_at)
+    said = Said(clause, verb, tokens[verb.rest : clause.end], rest_text, when, tokens)
+    told = _of_pronoun(said, reading) if is_thing_pronoun else _told(said, reading)
+    is_person = not lexicon.KIN.isdisjoint(clause.noun)
+    if (
+        clause.who in {"my", "noun", "name"}
+        and not is_person
+        and clause.verb_at > clause.subject_at
     ):
-        told = of_person(said)
-        if told and told[0] == "persona" and clause.who not in {"user", "we"}:
-            told = ("fact", *told[1:])
-        if told is None and clause.who == "my" and people:
-            told = of_thing(said) if verb.base != "be" else None
-    elif clause.who == "we" or not lexicon.TEAMS.isdisjoint(clause.noun):
-        told = of_group(said)
-        if told is None and clause.who == "we":
-            told = of_person(said)
-            if told and told[0] == "persona":
-                told = None
-    elif clause.who == "name":
-        told = of_person(said) or of_thing(said)
-        if told and told[0] == "persona":
-            told = ("fact", *told[1:])
-    else:
-        told = of_thing(said)
-    if clause.who in {"my", "noun", "name"} and not people:
-        reading.topic = (
-            reading.text[places[clause.subject_at].start : places[clause.verb_at - 1].end]
-            if clause.verb_at > clause.subject_at
-            else reading.topic
-        )
+        last = places[clause.verb_at - 1]
+        reading.topic = reading.text[places[clause.subject_at].start : last.end]
     if told is None:
         return None
     kind, attribute, confidence = told
-    if clause.who == "my" and not people and verb.base == "be":
+    if clause.who == "my" and not is_person and verb.base == "be":
         subject = "team" if reading.is_team and tokens[clause.subject_at] == "our" else "user"
-    first = places[start].start
-    lead_dates = [one for one in dates if first <= one.start < places[clause.subject_at].start]
-    begin = lead_dates[0].start if lead_dates else places[clause.subject_at].start
-    if (
-        not lead_dates
-        and start < clause.subject_at
-        and tokens[clause.subject_at - 1] in {"now", "currently", "nowadays"}
-    ):
-        begin = places[clause.subject_at - 1].start
-    end = places[clause.end - 1].end
+    begin = _begin(clause, scene)
     return Found(
         kind,
         begin,
         end,
-        statement(clause, verb.base, verb.form, tokens, places, reading, begin, said.when),
+        statement(clause, verb.base, verb.form, tokens, places, reading, begin, when),
         subject,
         attribute,
-        rest_text[:200] if attribute else None,
+        _value(said, reading) if attribute else None,
         verb.ends,
-        said.when,
+        when,
         confidence,
     )
+
+
+def _begin(clause: Clause, scene: _Scene) -> int:
+    """Return where the quoted span begins: at a date or a "now" before the subject, else at it."""
+    first, subject = scene.places[clause.start].start, scene.places[clause.subject_at].start
+    leads = [one.start for one in scene.dates if first <= one.start < subject]
+    if leads:
+        return leads[0]
+    before = clause.subject_at - 1
+    if clause.start <= before and scene.tokens[before] in {"now", "currently", "nowadays"}:
+        return scene.places[before].start
+    return subject
+
+
+def _of_pronoun(said: Said, reading: Reading) -> Told | None:
+    """Read "there is a meeting on Thursday", "it is next Monday"."""
+    verb = said.verb
+    if said.when is None or verb.base != "be" or verb.modal not in {"", "will"}:
+        return None
+    if said.clause.noun[0] == "it" and (reading.topic is None or verb.is_negated):
+        return None
+    return "event", None, 0.75
+
+
+def _told(said: Said, reading: Reading) -> Told | None:
+    """Ask the rules of the subject: the speaker, their people, a team, a name, a thing."""
+    clause = said.clause
+    is_person = not lexicon.KIN.isdisjoint(clause.noun)
+    told: Told | None
+    if (
+        clause.who in {"user", "pronoun"}
+        or is_person
+        or (clause.who == "we" and not reading.is_team)
+    ):
+        told = of_person(said)
+        if told is None and clause.who == "my" and said.verb.base != "be":
+            told = of_thing(said)
+        return told if clause.who in {"user", "we"} else _as_fact(told)
+    if clause.who == "we":
+        told = of_group(said) or of_person(said)
+        return None if told and told[0] == "persona" else told
+    if not lexicon.TEAMS.isdisjoint(clause.noun):
+        return of_group(said)
+    if clause.who == "name":
+        return _as_fact(of_person(said) or of_thing(said))
+    return of_thing(said)
+
+
+def _as_fact(told: Told | None) -> Told | None:
+    """Return what is told of another: only the speaker has a persona here."""
+    return ("fact", *told[1:]) if told and told[0] == "persona" else told
+
+
+_PREPOSITIONS: Final = words("in at to as from near into on of")
+_LONGEST_VALUE: Final = 200
+
+
+def _value(said: Said, reading: Reading) -> str:
+    """Return the complement without the preposition before it and the date after it."""
+    text = said.rest_text
+    if said.verb.base == "be":
+        return text[:_LONGEST_VALUE]
+    first, _, more = text.partition(" ")
+    if first.lower() in _PREPOSITIONS and more:
+        text = more
+    if said.when is not None:
+        cut = text.rfind(reading.text[said.when.start : said.when.end])
+        text = (text[:cut].rstrip(" ,") if cut > 0 else "") or text
+    return text[:_LONGEST_VALUE]

@@ -84,7 +84,7 @@ def of_person(said: Said) -> Told | None:
         ):
             return None
         kind = lexicon.LIKES[base]
-        if verb.is_negated and base != "prefer":
+        if verb.is_negated and base != "prefer" and not verb.ends:
             kind = {"likes": "dislikes", "dislikes": "likes"}[kind]
         return "persona", kind, 0.9
     if base in {"value", "prioritize", "prioritise"} and verb.is_present and rest:

@@ -121,18 +121,22 @@ def read_rule(tokens: list[str], places: list[Word], ended: str, reading: Readin
 def _merged(tokens: list[str], pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Join an opener ("from now on,", "whenever you show money,") to the order that follows it."""
     joined: list[tuple[int, int]] = []
+    is_complete = False
     for start, end in pieces:
+        order = bool(_order_at(tokens, start, end))
         if joined:
-            before = " ".join(tokens[joined[-1][0] : joined[-1][1]])
-            opener = before.startswith(_OPENERS) or before.startswith(("when ", "if ", "for "))
-            bare = not _order_at(tokens, start, end) and tokens[start - 1] == ","
-            if opener and (before.startswith(_OPENERS) or _order_at(tokens, start, end)):
-                joined[-1] = (joined[-1][0], end)
-                continue
-            if bare:
-                joined[-1] = (joined[-1][0], end)
+            first = joined[-1][0]
+            before = " ".join(tokens[first : joined[-1][1]])
+            opens = before.startswith(_OPENERS)
+            conditional = before.startswith(("when ", "if ", "for "))
+            is_next = (opens and not is_complete) or (conditional and order and not is_complete)
+            is_more = not order and tokens[start - 1] == ","
+            if is_next or is_more:
+                joined[-1] = (first, end)
+                is_complete = is_complete or order
                 continue
         joined.append((start, end))
+        is_complete = order
     return joined
 
 

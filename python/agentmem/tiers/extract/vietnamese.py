@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -11,7 +11,7 @@ from agentmem.tiers.extract.dates import Dated, find_dates
 from agentmem.tiers.extract.found import Found, Reading
 from agentmem.tiers.extract.segments import Sentence, Word
 from agentmem.tiers.extract.vietnamese_rules import read_rules
-from agentmem.tiers.extract.vietnamese_text import Piece, pieces_of, statement
+from agentmem.tiers.extract.vietnamese_text import Piece, Quoted, pieces_of, statement
 from agentmem.tiers.extract.vietnamese_told import told_of
 from agentmem.tiers.extract.vietnamese_view import Subject, View, skip, subject_of
 from agentmem.tiers.extract.vietnamese_words import Phrases, fold
@@ -105,10 +105,8 @@ def read_vietnamese(sentence: Sentence, reading: Reading, said_at: datetime) -> 
         previous = subject if subject.start != subject.verb or previous is not None else previous
         if told is None or formerly or (hearsay and told[0][0] != "event"):
             continue
-        (kind, attribute, confidence), ends, value = told
-        found.append(
-            _found(kind, attribute, confidence, ends, value, subject, view, when, dates, reading)
-        )
+        given, ends, value = told
+        found.append(_found(_Told(*given, ends, value), subject, view, when, dates, reading))
     return found
 
 
@@ -129,12 +127,55 @@ def _date_of(
     return next(iter(absolute or inside), None)
 
 
+@dataclass(slots=True)
+class _Told:
+    """What a piece tells: the kind, the slot, and where the predicate stands that says it."""
+
+    kind: str
+    attribute: str | None
+    confidence: float
+    ends: bool
+    predicate: int
+
+
+_NOW: Final = words("giờ hiện bây gio hien")
+_LONGEST_VALUE: Final = 200
+_MOST_BEFORE_VALUE: Final = 2
+# What stands before the value of a slot.
+_BEFORE_VALUE: Final = Phrases.union(
+    lexicon.LIKES, lexicon.DISLIKES, lexicon.NAME, lexicon.LIVES, lexicon.ORIGIN, lexicon.IS, lexicon.SKILLS
+)  # fmt: skip
+_MOVES: Final = Phrases(
+    "chuyển vào|chuyển đến|chuyển về|chuyển ra|chuyển lên|chuyển tới|chuyển nhà|chuyển nhà đến"
+    "|dọn vào|dọn đến|dọn về|dọn ra|dọn tới|dọn nhà|chuyển nhà về|chuyển nhà ra|chuyển nhà vào"
+)
+
+
+def _value(view: View, start: int, last: int, text: str) -> str:
+    """Return the words of a slot's value, without the verb before it and a date after it."""
+    skipped = 0
+    while skipped < _MOST_BEFORE_VALUE:
+        size = view.at(_MOVES, start) or view.at(_BEFORE_VALUE, start)
+        if not size or start + size >= last:
+            break
+        start += size
+        skipped += 1
+    for place in range(start + 1, last):
+        if place in view.dated and view.dated[place] >= last:
+            last = place
+            break
+    first = view.places[min(start, last - 1)].start
+    return text[first : view.places[last - 1].end][:_LONGEST_VALUE]
+
+
 def _found(
-    kind: str, attribute: str | None, confidence: float, ends: bool, value: int, subject: Subject, view: View,
-    when: Dated | None, dates: list[Dated], reading: Reading
+    told: _Told, subject: Subject, view: View, when: Dated | None, dates: list[Dated], reading: Reading
 ) -> Found:  # fmt: skip
     last = view.end
-    while last - 1 > value and view.tokens[last - 1] in lexicon.PARTICLES:
+    dated_to = max((end for end in view.dated.values() if end <= view.end), default=0)
+    while (
+        last - 1 > max(told.predicate, dated_to - 1) and view.tokens[last - 1] in lexicon.PARTICLES
+    ):
         last -= 1
     end = view.places[last - 1].end
     begin = view.places[subject.start].start
@@ -142,27 +183,20 @@ def _found(
     lead = [one for one in dates if first <= one.start < begin]
     if lead:
         begin = lead[0].start
-    elif view.start < subject.start and view.tokens[view.start] in {
-        "giờ",
-        "hiện",
-        "bây",
-        "gio",
-        "hien",
-    }:
+    elif view.start < subject.start and view.tokens[view.start] in _NOW:
         begin = first
-    rest = reading.text[view.places[min(value, last - 1)].start : end]
-    name = "team" if subject.who == "we" and subject.name.split()[0] in _TEAM else subject.name
-    text = statement(subject.who, subject.name, reading.text, begin, view.places[subject.start].start,
-                     view.places[min(subject.verb, last - 1)].start, end, when, is_given=subject.verb > subject.start)  # fmt: skip
+    of_team = subject.who == "we" and subject.name.split()[0] in _TEAM
+    body = view.places[min(subject.verb, last - 1)].start
+    quoted = Quoted(begin, view.places[subject.start].start, body, end)
     return Found(
-        kind,
+        told.kind,
         begin,
         end,
-        text,
-        name,
-        attribute,
-        rest[:200] if attribute else None,
-        ends,
+        statement(subject, quoted, reading.text, when),
+        "team" if of_team else subject.name,
+        told.attribute,
+        _value(view, told.predicate, last, reading.text) if told.attribute else None,
+        told.ends,
         when,
-        confidence,
+        told.confidence,
     )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from agentmem.tiers.extract import vietnamese_words as lexicon
 from agentmem.tiers.extract.dates import Dated
 from agentmem.tiers.extract.segments import Word
+from agentmem.tiers.extract.vietnamese_view import Subject
 from agentmem.tiers.extract.vietnamese_words import Phrases
 from agentmem.tiers.word_list import words
 
-__all__ = ["Piece", "pieces_of", "statement"]
+__all__ = ["Piece", "Quoted", "pieces_of", "statement"]
 
 _SIGNS: Final = words(', ; : ( ) – — - … / " “ ” • *')
 _JOINS: Final = Phrases("nhưng|nhưng mà|chứ|tuy nhiên|còn|nên|cho nên|vì|bởi vì|mà")
@@ -130,44 +131,43 @@ def _asks(tokens: list[str], piece: Piece, *, is_bare: bool, is_marked: bool) ->
     return False
 
 
-def statement(
-    who: str,
-    name: str,
-    text: str,
-    begin: int,
-    subject: int,
-    verb: int,
-    end: int,
-    when: Dated | None,
-    *,
-    is_given: bool,
-) -> str:
+class Quoted(NamedTuple):
+    """Offsets of a quoted piece: its begin (before the subject only for a date or a "now"), its
+    subject, its predicate, its end.
+    """
+
+    begin: int
+    subject: int
+    predicate: int
+    end: int
+
+
+def statement(subject: Subject, quoted: Quoted, text: str, when: Dated | None) -> str:
     """Return a piece as a sentence of its own, its subject named and its date absolute.
 
     Args:
-        who: ``user``, ``we``, ``kin``, ``name`` or ``noun``.
-        name: The subject's words.
+        subject: Whom it is about.
+        quoted: Where it stands.
         text: The message.
-        begin: Where the quoted span begins; before ``subject`` only for a date.
-        subject: Where the subject begins.
-        verb: Where the predicate begins.
-        end: Where the span ends.
         when: The date it names.
-        is_given: Whether the subject is in the text.
     """
-    lead = text[begin:subject].strip(" ,")
-    body = text[verb:end].strip()
-    if who == "user":
+    lead = text[quoted.begin : quoted.subject].strip(" ,")
+    body = text[quoted.predicate : quoted.end].strip()
+    if subject.who == "user":
         named = "người dùng"
-    elif who == "kin":
-        named = f"{name} của người dùng"
+    elif subject.who == "kin":
+        named = f"{subject.name} của người dùng"
+    elif subject.verb > subject.start:
+        named = text[quoted.subject : quoted.predicate].strip()
     else:
-        named = text[subject:verb].strip() if is_given else name
-    said = " ".join(part for part in (lead + "," if lead else "", named, body) if part)
+        named = subject.name
+    if lead and when is not None and when.start < quoted.subject:
+        lead += ","
+    said = " ".join(part for part in (lead, named, body) if part)
     if when is not None:
-        quoted, day = text[when.start : when.end], when.when.date().isoformat()
-        place = said.find(quoted)
-        cut = place + len(quoted) if place >= 0 else len(said)
+        shown, day = text[when.start : when.end], when.when.date().isoformat()
+        place = said.find(shown)
+        cut = place + len(shown) if place >= 0 else len(said)
         said = f"{said[:cut]} ({day}){said[cut:]}"
     said = " ".join(said.split()).rstrip(",;:")
     return f"{said[:1].upper()}{said[1:]}."

@@ -22,6 +22,8 @@ _CONDITIONS: Final = Phrases(
     "độc thân|đã kết hôn|đã có gia đình|có gia đình|ly hôn|thất nghiệp|có chồng|có vợ|có người yêu"
 )
 
+# "Đổi ý rồi": a mind changed, not said to what.
+_BARE_CHANGE: Final = 3
 
 Told = tuple[str, str | None, float]
 
@@ -200,6 +202,8 @@ def _classify(
     if view.at(lexicon.DECIDES, k) and not negated:
         if tokens[k] in {"duyệt", "phê", "duyet", "phe"}:
             return "event", None, 0.8
+        if tokens[k : k + 2] in (["đổi", "ý"], ["doi", "y"]) and view.end - k <= _BARE_CHANGE:
+            return None
         if who == "we" or tokens[k] not in {"chuyển", "đổi", "chuyen", "doi"}:
             return "decision", None, 0.85
         if who == "user" and len(tokens[k : view.end]) > 2:  # noqa: PLR2004 - the verb and its object
