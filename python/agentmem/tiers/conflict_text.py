@@ -17,41 +17,63 @@ _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _DATE: Final = re.compile(r"\(?\d{4}-\d\d-\d\d\)?|（\d{4}-\d\d-\d\d）")
 # Words that say nothing of the topic: closed classes, words of time, and the words of change themselves.
 _STOP_ENGLISH: Final = words(
-    "the a an is are was were be been being am has have had do does did will would can could may might must should of to in on"
-    " at for with and or but so as by from that this these those it its their they them he she his her you your we our i my me"
-    " user user's s not no never longer anymore any more now just also already very really quite always usually instead than"
-    " then there here into up out about over only still some all every one please from today tomorrow yesterday week month"
-    " year next last day days weeks months morning afternoon evening monday tuesday wednesday thursday friday saturday sunday"
-    " actually anymore others team going got get let make made use used using keep want switched switch change changed"
-    " move moved moving start started stop stopped plan planned plans planning find finds too bit little lot much most decide"
-    " decided again since early late mid end forget rule rules whenever before after when if go agreed january february march"
-    " april june july august september october november december postponed rescheduled cancel cancelled canceled primarily few several many things thing weekend year-old old something everything really"
+    "the a an is are was were be been being am has have had do does did will would can could may "
+    "might must should of to in on"
+    " at for with and or but so as by from that this these those it its their they them he she his "
+    "her you your we our i my me"
+    " user user's s not no never longer anymore any more now just also already very really quite "
+    "always usually instead than"
+    " then there here into up out about over only still some all every one please from today "
+    "tomorrow yesterday week month"
+    " year next last day days weeks months morning afternoon evening monday tuesday wednesday "
+    "thursday friday saturday sunday"
+    " actually anymore others team going got get let make made use used using keep want switched "
+    "switch change changed"
+    " move moved moving start started stop stopped plan planned plans planning find finds too bit "
+    "little lot much most decide"
+    " decided again since early late mid end forget rule rules whenever before after when if go "
+    "agreed january february march"
+    " april june july august september october november december postponed rescheduled cancel "
+    "cancelled canceled primarily few several many things thing weekend year-old old something "
+    "everything really"
 )
 _STOP_VIETNAMESE: Final = words(
-    "người dùng là có và thì mà của cho với không còn nữa đã đang sẽ vừa mới rồi này nay kia sau trước hôm ngày mai tuần tháng"
-    " năm giờ lúc từ nha nhé luôn cũng vẫn lại được bị phải các những một hai ba bốn mình em anh chị bạn nhóm hay rất tại ở vào ra"
-    " lên xuống đi đến chuyển đổi sang thành thay bỏ hủy huỷ đừng quyết định đầu cuối bao giữa tiếp thôi nhớ thứ tư sáu bảy"
+    "người dùng là có và thì mà của cho với không còn nữa đã đang sẽ vừa mới rồi này nay kia sau "
+    "trước hôm ngày mai tuần tháng"
+    " năm giờ lúc từ nha nhé luôn cũng vẫn lại được bị phải các những một hai ba bốn mình em anh "
+    "chị bạn nhóm hay rất tại ở vào ra"
+    " lên xuống đi đến chuyển đổi sang thành thay bỏ hủy huỷ đừng quyết định đầu cuối bao giữa "
+    "tiếp thôi nhớ thứ tư sáu bảy"
     " chủ nhật qua dời lùi hoãn nâng tăng giảm tức quy khỏi vs dự kiến team sử dụng"
 )
 _NEGATION: Final = re.compile(
-    r"\b(?:not|no|never|n't|don't|doesn't|isn't|aren't|cannot|can't|without|stop|stopped|không|khong|chưa|chẳng|đừng|dung bao gio|cấm)\b"
+    r"\b(?:not|no|never|n't|don't|doesn't|isn't|aren't|cannot|can't|without|stop|stopped|không"
+    r"|khong|chưa|chẳng|đừng|dung bao gio|cấm)\b"
     r"|n't\b|不|别|没|禁止"
 )
 _ENDED: Final = re.compile(
-    r"\b(?:no longer|not .{0,60}(?:any ?more|any longer)|stopped|quit|gave up|cancel(?:l?ed|s|ling)?|called off|given up|drop(?:ped)? the|removed? the rule"
-    r"|no need to|forget (?:about )?the|scrapped|off the table|không còn|khong con|(?:không|khong|chẳng|thôi|khỏi|khoi|đừng|k) .{0,60}(?:nữa|nua)|bỏ|bo(?= )|hủy|huỷ|huy"
+    r"\b(?:no longer|not .{0,60}(?:any ?more|any longer)|stopped|quit|gave up|cancel(?:l?ed|s"
+    r"|ling)?|called off|given up|drop(?:ped)? the|removed? the rule"
+    r"|no need to|forget (?:about )?the|scrapped|off the table|không còn|khong con|(?:không|khong"
+    r"|chẳng|thôi|khỏi|khoi|đừng|k) .{0,60}(?:nữa|nua)|bỏ|bo(?= )|hủy|huỷ|huy"
     r"|ngừng|thôi không|cai|khỏi|khoi|nghỉ việc|từ bỏ|hết hiệu lực)\b|不再|取消|作废|再也不|放弃|不用再|可以用了|戒了"
 )
 _CHANGED: Final = re.compile(
-    r"\b(?:instead(?: of)?|switch(?:ed|es|ing)?|chang(?:ed?|es|ing)|moved?|from now on|from today|as of today|correction|rather than|replac(?:e|ed|es|ing)"
-    r"|postpon(?:e|ed)|reschedul(?:e|ed)|push(?:ed)? (?:back|to)|delay(?:ed)?|brought forward|rais(?:e|ed)|increas(?:e|ed)|reduc(?:e|ed)|lower(?:ed)?|upgrad(?:e|ed)"
-    r"|became|becomes?|turned out|migrat(?:e|ed|es|ing)|extend(?:ed|s)?|took over|takes over|up to|actually|anymore|no longer"
-    r"|dời|lùi|hoãn|đổi|chuyển|thay|thay vì|thay cho|từ nay|từ giờ|từ hôm nay|nâng|tăng|giảm|tức là|sửa lại|nhầm|gia hạn|doi|lui|hoan|chuyen|tu nay|tu gio|nang|tang|giam|cũng được|cung duoc)\b"
+    r"\b(?:instead(?: of)?|switch(?:ed|es|ing)?|chang(?:ed?|es|ing)|moved?|from now on|from today"
+    r"|as of today|correction|rather than|replac(?:e|ed|es|ing)"
+    r"|postpon(?:e|ed)|reschedul(?:e|ed)|push(?:ed)? (?:back|to)|delay(?:ed)?|brought forward"
+    r"|rais(?:e|ed)|increas(?:e|ed)|reduc(?:e|ed)|lower(?:ed)?|upgrad(?:e|ed)"
+    r"|became|becomes?|turned out|migrat(?:e|ed|es|ing)|extend(?:ed|s)?|took over|takes over|up to"
+    r"|actually|anymore|no longer"
+    r"|dời|lùi|hoãn|đổi|chuyển|thay|thay vì|thay cho|từ nay|từ giờ|từ hôm nay|nâng|tăng|giảm|tức "
+    r"là|sửa lại|nhầm|gia hạn|doi|lui|hoan|chuyen|tu nay|tu gio|nang|tang|giam|cũng được|cung "
+    r"duoc)\b"
     r"|改|换|更正|调整|推迟|延期|提前|升级|搬|而不是|暂定"
 )
 # Weaker: they say that it is so now, not that it was otherwise.
 _NOW: Final = re.compile(
-    r"\b(?:now|new|already|finally|giờ|bây giờ|hiện|còn|gio|mới|vừa|thật ra|sorry|update[ds]?|grew|to be exact|fixed)\b|现在|已经|目前"
+    r"\b(?:now|new|already|finally|giờ|bây giờ|hiện|còn|gio|mới|vừa|thật ra|sorry|update[ds]?|grew"
+    r"|to be exact|fixed)\b|现在|已经|目前"
 )
 
 
@@ -67,9 +89,12 @@ def _plain(text: str) -> str:
 _STOP_BARE: Final = frozenset(map(_plain, _STOP_VIETNAMESE)) - words("team tai ban mai em thay")
 # What stands after these is what was and is no more: "instead of euros", "thay anh Tuấn".
 _FORMER: Final = re.compile(
-    r"\b(?:instead of|rather than|took over .{0,40}?from|takes? over .{0,40}?from|replac(?:es|ed|ing)|no longer (?:us(?:e|es|ing)|lik(?:e|es)|eats?|drinks?)?"
-    r"|switch(?:ed|es|ing)? (?:over )?from|mov(?:ed|es|ing) (?:away )?from|over from|in place of|drop(?:ped|ping|s)?"
-    r"|thay(?: cho| vì)?|thế chỗ|chứ không (?:phải|còn|làm|dùng)?|(?:không|khong|thôi|bỏ|khỏi) (?:còn )?(?:dùng|xài|dung|làm|lam|uống|ăn|chơi)?)\s+"
+    r"\b(?:instead of|rather than|took over .{0,40}?from|takes? over .{0,40}?from|replac(?:es|ed"
+    r"|ing)|no longer (?:us(?:e|es|ing)|lik(?:e|es)|eats?|drinks?)?"
+    r"|switch(?:ed|es|ing)? (?:over )?from|mov(?:ed|es|ing) (?:away )?from|over from|in place of"
+    r"|drop(?:ped|ping|s)?"
+    r"|thay(?: cho| vì)?|thế chỗ|chứ không (?:phải|còn|làm|dùng)?|(?:không|khong|thôi|bỏ|khỏi) "
+    r"(?:còn )?(?:dùng|xài|dung|làm|lam|uống|ăn|chơi)?)\s+"
     r"(?P<what>[^\s,;.]+(?:\s+[^\s,;.]+){0,3})"
     r"|(?:不再用?|而不是|代替|取代)(?P<han>[^，。,]{1,8})"
 )

@@ -356,7 +356,8 @@ _HINTS: Final[dict[Language, re.Pattern[str]]] = {
 _CLOCK: Final[dict[Language, re.Pattern[str]]] = {
     "en": re.compile(r"\b(?:at |around |by )?(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b|\bat (\d{1,2})(?::(\d\d))?(?![\d%/])"),
     "vi": re.compile(
-        r"(?:lúc |luc )?(?<!\d)(\d{1,2})\s?(?:h|giờ|gio|:)\s?(\d\d)?(?!\w)(?:\s(sáng|trưa|chiều|tối|sang|trua|chieu|toi))?"
+        r"(?:lúc |luc )?(?<!\d)(\d{1,2})\s?(?:h|giờ|gio|:)\s?(\d\d)?(?!\w)(?:\s(sáng|trưa|chiều"
+        r"|tối|sang|trua|chieu|toi))?"
     ),
     "zh": re.compile(r"(上午|下午|晚上|早上|中午)?(\d{1,2})[点:：](\d\d)?"),
 }  # fmt: skip

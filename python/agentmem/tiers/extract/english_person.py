@@ -29,10 +29,18 @@ _THINKING: Final = words("think wonder worry look hope consider try feel ask gue
 _TEAM_CHOICES: Final = words(
     "use support switch adopt move drop keep go migrate start stop ship replace"
 )
-_JOBS: Final = words("nurse chef cook student lawyer freelancer clerk architect analyst intern executive lead head founder ceo cto pilot "
-                         "judge coach agent surgeon physician electronics mechanic plumber secretary boss owner")  # fmt: skip
-_NO_JOBS: Final = words("father mother brother sister member number order lover beginner newcomer customer user matter winner loser "
-                            "believer reader listener runner fighter partner stranger foreigner dinner better other either "
+_JOBS: Final = words(
+    "nurse chef cook student lawyer freelancer clerk architect analyst intern executive lead head "
+    "founder ceo cto pilot "
+
+                         "judge coach agent surgeon physician electronics mechanic plumber "
+                         "secretary boss owner")  # fmt: skip
+_NO_JOBS: Final = words(
+    "father mother brother sister member number order lover beginner newcomer customer user matter "
+    "winner loser "
+
+                            "believer reader listener runner fighter partner stranger foreigner "
+                            "dinner better other either "
                             "parent participant vegetarian giant")  # fmt: skip
 _PASSING: Final = words(
     "move miss book lose get go make do forget be have know hurt fail break buy"

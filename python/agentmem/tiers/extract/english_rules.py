@@ -17,7 +17,8 @@ _STARTERS: Final = (
     lexicon.RULE_VERBS
     | _LEADS
     | words(
-        "forget ignore drop scrap cancel disregard do you stop no only i we all every each our when if before after for in"
+        "forget ignore drop scrap cancel disregard do you stop no only i we all every each our "
+        "when if before after for in"
     )
 )
 # A word of every lasting phrase: without one of them no phrase need be looked for.

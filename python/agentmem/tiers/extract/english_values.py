@@ -22,7 +22,9 @@ _VALUES: Final = tuple(
         ("most", r"\b(?:the )?most (?:important|crucial|essential|valuable) (?:thing|aspect|part|point|factor|quality|consideration)?.{0,30}?\bis\b.+"),
         ("important", r"[^,.;]{3,80}\b(?:is|are) (?:very |really |extremely |so |particularly |most )?important (?:to|for) (?:me|us|my|our)\b.*"),
         ("hobby passion pleasure favorite favourite weakness strength preference joy priority thing",
-         r"[^,.;]{3,80}\b(?:is|are|has been|have been) (?:indeed |still |always )*my (?:\w+ )?(?:hobby|passion|pleasure|favou?rite|weakness|strength|preference|joy|priority|thing)\b.*"),
+         r"[^,.;]{3,80}\b(?:is|are|has been|have been) (?:indeed |still |always )*my (?:\w+ "
+         r")?(?:hobby|passion|pleasure|favou?rite|weakness|strength|preference|joy|priority"
+         r"|thing)\b.*"),
         ("first", r"[^,.;]{3,60}\bcomes? first\b(?! (?:serve|to|and|in the)).*"),
         ("suits suit works work", r"[^,.;]{3,60}\b(?:suits?|works? best for|works? better for) (?:me|my)\b.*"),
     )
@@ -32,11 +34,13 @@ _PROPOSAL: Final = re.compile(
     r"\blet(?: us|'s|’s) (?:just |tentatively |also |all |both |now )*(?P<verb>\w+)\b[^;!?]*"
 )
 _DECIDING: Final = words(
-    "put reschedule cancel postpone skip use go switch move drop keep stick adopt choose pick standardize stop delay scrap settle "
+    "put reschedule cancel postpone skip use go switch move drop keep stick adopt choose pick "
+    "standardize stop delay scrap settle "
     "set call make"
 )
 _MEETING: Final = words(
-    "meet schedule go have do start gather get make set plan grab eat catch visit hold arrange book talk discuss play see watch "
+    "meet schedule go have do start gather get make set plan grab eat catch visit hold arrange "
+    "book talk discuss play see watch "
     "try celebrate leave reschedule move postpone"
 )
 

@@ -19,10 +19,15 @@ IS_AFTER: Final = words("he she it that there who what where how here this")
 
 PUNCTUATION: Final = words(", ; : — – - ( ) [ ] { } \" “ ” … / | • * ' ‘")
 JOINING: Final = words("and but so then yet or plus also")
-SUBORDINATING: Final = words("because since although though as while after before that which who when where until once "
+SUBORDINATING: Final = words(
+    "because since although though as while after before that which who when where until once "
+
                             "for whose")  # fmt: skip
 HYPOTHETICAL: Final = words("if unless whether suppose supposing imagine provided assuming lest")
-INTERROGATIVE: Final = words("what which who whom whose when where why how is are am was were do does did can could would will "
+INTERROGATIVE: Final = words(
+    "what which who whom whose when where why how is are am was were do does did can could would "
+    "will "
+
                             "should shall may might have has had any")  # fmt: skip
 BE: Final = words("am is are was were be been being")
 AUXILIARY: Final = BE | words(
@@ -30,13 +35,19 @@ AUXILIARY: Final = BE | words(
 )
 HEDGES: Final = words("might may could perhaps maybe probably possibly")
 ADVERBS: Final = words(
-    "also really usually always never still just already recently currently actually probably generally particularly "
-    "personally often sometimes rarely seldom normally typically mostly even only finally definitely certainly simply "
+    "also really usually always never still just already recently currently actually probably "
+    "generally particularly "
+    "personally often sometimes rarely seldom normally typically mostly even only finally "
+    "definitely certainly simply "
     "now then therefore thus too very quite rather originally initially tentatively officially successfully "
-    "especially absolutely truly honestly frankly basically mainly primarily specifically genuinely strongly deeply "
-    "firmly gladly kindly please have ever both all lately occasionally regularly today yesterday tomorrow tonight "
-    "eventually temporarily previously formerly jointly mutually unanimously ultimately together either similarly "
-    "quickly slowly carefully immediately accidentally unfortunately luckily thankfully kinda sorta totally pretty "
+    "especially absolutely truly honestly frankly basically mainly primarily specifically "
+    "genuinely strongly deeply "
+    "firmly gladly kindly please have ever both all lately occasionally regularly today yesterday "
+    "tomorrow tonight "
+    "eventually temporarily previously formerly jointly mutually unanimously ultimately together "
+    "either similarly "
+    "quickly slowly carefully immediately accidentally unfortunately luckily thankfully kinda "
+    "sorta totally pretty "
     "highly extremely incredibly increasingly"
 ) - {"have"}  # fmt: skip
 FREQUENT: Final = words("usually always often never rarely seldom normally typically mostly generally regularly "
@@ -44,24 +55,37 @@ FREQUENT: Final = words("usually always often never rarely seldom normally typic
 COMPLETED: Final = words("just already recently finally")
 NEGATIONS: Final = words("not never hardly barely")
 TIME_WORDS: Final = words(
-    "today tomorrow yesterday tonight morning afternoon evening night noon week month year weekend monday tuesday wednesday "
-    "thursday friday saturday sunday recently lately now currently again ago days weeks months years day hello hi hey "
-    "okay ok yes yeah yep no well sure alright honestly actually great thanks oh ah hmm however moreover therefore first "
+    "today tomorrow yesterday tonight morning afternoon evening night noon week month year weekend "
+    "monday tuesday wednesday "
+    "thursday friday saturday sunday recently lately now currently again ago days weeks months "
+    "years day hello hi hey "
+    "okay ok yes yeah yep no well sure alright honestly actually great thanks oh ah hmm however "
+    "moreover therefore first "
     "second third lastly finally meanwhile anyway besides exactly right"
 )  # fmt: skip
 
 KIN: Final = words(
-    "wife husband son daughter father mother dad mom mum parents brother sister boss manager colleague friend friends kids "
-    "children family cat dog roommate partner girlfriend boyfriend fiance fiancee uncle aunt cousin grandmother grandfather "
-    "grandma grandpa nephew niece baby teammate mentor supervisor sons daughters boy girl child master teacher doctor "
+    "wife husband son daughter father mother dad mom mum parents brother sister boss manager "
+    "colleague friend friends kids "
+    "children family cat dog roommate partner girlfriend boyfriend fiance fiancee uncle aunt "
+    "cousin grandmother grandfather "
+    "grandma grandpa nephew niece baby teammate mentor supervisor sons daughters boy girl child "
+    "master teacher doctor "
     "neighbor neighbour sibling siblings coworker in-laws"
 )  # fmt: skip
-TEAMS: Final = words("team squad company group department client customer project crew engineering management office "
+TEAMS: Final = words(
+    "team squad company group department client customer project crew engineering management "
+    "office "
+
                     "backend frontend we board startup organization organisation firm")  # fmt: skip
 TEAM_CONTEXT: Final = words(
-    "team repo repository sprint deploy deploys deployment commit commits branch merge api backend frontend staging production "
-    "release ci pipeline codebase database server servers framework library python typescript javascript rust kubernetes docker "
-    "postgres redis linter tests migrations merge build endpoints graphql prod microservice refactor bug yaml json docs sdk sprints roadmap retro standups backlog hotfix kanban endpoint pull-request pr prs standup"
+    "team repo repository sprint deploy deploys deployment commit commits branch merge api backend "
+    "frontend staging production "
+    "release ci pipeline codebase database server servers framework library python typescript "
+    "javascript rust kubernetes docker "
+    "postgres redis linter tests migrations merge build endpoints graphql prod microservice "
+    "refactor bug yaml json docs sdk sprints roadmap retro standups backlog hotfix kanban endpoint "
+    "pull-request pr prs standup"
 )  # fmt: skip
 
 # Verbs by what a sentence with them tells.
@@ -83,44 +107,65 @@ TRAITS: Final = (
     "a beginner", "new to", "not a", "experienced", "sensitive to", "the type", "the kind", "a coffee", "a tea", "lazy",
     "optimistic", "conservative", "thrifty", "generous", "stubborn", "disciplined", "organized", "organised", "detail-oriented", "diligent", "health-conscious", "spontaneous", "practical", "romantic", "sentimental", "outgoing", "well versed", "well-versed", "inclined to", "a dog person", "a cat person", "strict about",
 )  # fmt: skip
-TRAIT_NOUNS: Final = words("personality habit habits tendency preference fear phobia taste temper knack passion weakness "
+TRAIT_NOUNS: Final = words(
+    "personality habit habits tendency preference fear phobia taste temper knack passion weakness "
+
                           "interest")  # fmt: skip
-STATES: Final = words("suffer work live reside study own belong teach manage lead run operate commute weigh earn use play train stay "
+STATES: Final = words(
+    "suffer work live reside study own belong teach manage lead run operate commute weigh earn use "
+    "play train stay "
+
                      "specialize specialise rent drive suffer wear keep")  # fmt: skip
 DECIDES: Final = words(
     "decide choose agree settle opt resolve adopt select commit pick standardize standardise"
 )
 PLANS: Final = words("plan intend aim")
 EVENTS: Final = words(
-    "buy purchase book schedule reschedule cancel sign move receive finish complete start begin join leave quit resign marry "
-    "die graduate win lose break fall sell pay visit attend meet launch ship release deploy submit apply register enroll "
-    "enrol adopt hire fix repair make cook bake go take travel fly arrive return try pass fail install replace order open "
-    "close sprain injure crash upgrade migrate merge switch rent renew celebrate host present publish announce approve "
-    "reject accept turn get give bring send spend invest deposit withdraw harvest plant paint clean build set create draft "
-    "arrange confirm postpone delay drop scrap save watch read hold land drive climb hike swim run walk eat drink see "
-    "bring come interview promote transfer relocate retire recover undergo donate lend borrow hurt catch reserve prepare "
-    "learn discover notice spot hit achieve reach earn raise reduce cut stop decline refuse wrap resolve solve conduct test "
-    "negotiate discuss talk call speak chat teach record collect pick add ask invite help participate complete finalize "
+    "buy purchase book schedule reschedule cancel sign move receive finish complete start begin "
+    "join leave quit resign marry "
+    "die graduate win lose break fall sell pay visit attend meet launch ship release deploy submit "
+    "apply register enroll "
+    "enrol adopt hire fix repair make cook bake go take travel fly arrive return try pass fail "
+    "install replace order open "
+    "close sprain injure crash upgrade migrate merge switch rent renew celebrate host present "
+    "publish announce approve "
+    "reject accept turn get give bring send spend invest deposit withdraw harvest plant paint "
+    "clean build set create draft "
+    "arrange confirm postpone delay drop scrap save watch read hold land drive climb hike swim run "
+    "walk eat drink see "
+    "bring come interview promote transfer relocate retire recover undergo donate lend borrow hurt "
+    "catch reserve prepare "
+    "learn discover notice spot hit achieve reach earn raise reduce cut stop decline refuse wrap "
+    "resolve solve conduct test "
+    "negotiate discuss talk call speak chat teach record collect pick add ask invite help "
+    "participate complete finalize "
     "develop write design organize organise participate perform stay play"
 )  # fmt: skip
 # Happenings that need neither a date nor a word like "just" to be worth keeping.
 MILESTONES: Final = words(
-    "buy purchase book schedule reschedule cancel sign move quit resign marry die graduate win sell launch release hire "
-    "sprain injure crash migrate adopt relocate retire donate break pass postpone renew enroll enrol register scrap "
+    "buy purchase book schedule reschedule cancel sign move quit resign marry die graduate win "
+    "sell launch release hire "
+    "sprain injure crash migrate adopt relocate retire donate break pass postpone renew enroll "
+    "enrol register scrap "
     "announce approve receive install replace submit"
 )  # fmt: skip
 RULE_VERBS: Final = words(
-    "use push commit add touch edit delete deploy merge write mention send call ask change run include answer reply respond "
-    "keep format explain speak talk address avoid put show start name skip remove rename modify create install suggest "
-    "recommend assume log store commit give round translate quote cite link tell remind address refer store save print "
+    "use push commit add touch edit delete deploy merge write mention send call ask change run "
+    "include answer reply respond "
+    "keep format explain speak talk address avoid put show start name skip remove rename modify "
+    "create install suggest "
+    "recommend assume log store commit give round translate quote cite link tell remind address "
+    "refer store save print "
     "check test review squash rebase make do list summarize summarise limit stick stop book order sign end begin"
 )  # fmt: skip
 STYLE_NOUNS: Final = words(
-    "answers answer replies reply responses response explanations explanation comments comment commits messages message "
+    "answers answer replies reply responses response explanations explanation comments comment "
+    "commits messages message "
     "summaries code tests titles names emails docs documentation functions variables branches indentation"
 )  # fmt: skip
 STYLE_WORDS: Final = words(
-    "short brief concise simple formal informal polite plain english vietnamese chinese french german spanish japanese korean "
+    "short brief concise simple formal informal polite plain english vietnamese chinese french "
+    "german spanish japanese korean "
     "metric celsius bullet bullets markdown tabs spaces emojis emoji euros dollars"
 )  # fmt: skip
 ONE_OFF: Final = (
@@ -140,9 +185,12 @@ HEARSAY: Final = words(
     "said says heard hear apparently reportedly supposedly told rumor rumour allegedly"
 )
 MOODS: Final = words(
-    "happy sad excited worried glad sorry afraid sure tired grateful curious confused nervous anxious ready wondering "
-    "looking thinking trying relieved busy aware thankful free back fine okay ok here there done hoping curious feeling "
-    "considering asking calling writing having willing able going concerned stuck lost pleased honored impressed confident "
+    "happy sad excited worried glad sorry afraid sure tired grateful curious confused nervous "
+    "anxious ready wondering "
+    "looking thinking trying relieved busy aware thankful free back fine okay ok here there done "
+    "hoping curious feeling "
+    "considering asking calling writing having willing able going concerned stuck lost pleased "
+    "honored impressed confident "
     "satisfied unsure uncertain hesitant torn eager inspired touched proud moved surprised"
 )  # fmt: skip
 PAST_OF: Final = {
@@ -170,9 +218,13 @@ UNCHANGED: Final = words("hurt put cut set hit quit read let")
 VERBS: Final = (
     frozenset(LIKES) | HABITS | SKILLS | STATES | DECIDES | PLANS | EVENTS | RULE_VERBS
     | words("be have do find think feel want need hope become say tell mean seem look require live remain arrive grow "
-           "wake care expect continue stick focus change shift happen matter taste allow let put resolve wish consider "
-           "believe wonder guess suppose support sleep freeze expire sit fit cost belong last contain love end own draw "
-           "value prioritize prioritise convert deprecate learn train suffer rotate support provide offer worry rely miss suit forget steal sing ride occur handle involve flare take-over replace "
+           "wake care expect continue stick focus change shift happen matter taste allow let put "
+           "resolve wish consider "
+           "believe wonder guess suppose support sleep freeze expire sit fit cost belong last "
+           "contain love end own draw "
+           "value prioritize prioritise convert deprecate learn train suffer rotate support "
+           "provide offer worry rely miss suit forget steal sing ride occur handle involve flare "
+           "take-over replace "
            "switch stand act major serve head weigh measure count total chase ache swell turn")
 )  # fmt: skip
 

@@ -14,14 +14,17 @@ __all__ = ["read_rules"]
 
 _THEN: Final = frozenset(("thì", "thi"))
 _OPENERS: Final = Phrases(
-    "từ nay|từ giờ|từ giờ trở đi|từ nay trở đi|từ bây giờ|kể từ nay|kể từ hôm nay|kể từ bây giờ|từ hôm nay|từ mai|từ nay về sau|từ giờ về sau|sau này|về sau"
-    "|luôn luôn|luôn|mỗi khi|mỗi lần|hễ|bất cứ khi nào|mặc định|lần sau|các lần sau|những lần sau|từ tuần sau|từ tháng sau|giờ|nhớ|nhớ là|lúc nào cũng|khi"
+    "từ nay|từ giờ|từ giờ trở đi|từ nay trở đi|từ bây giờ|kể từ nay|kể từ hôm nay|kể từ bây giờ|từ "
+    "hôm nay|từ mai|từ nay về sau|từ giờ về sau|sau này|về sau"
+    "|luôn luôn|luôn|mỗi khi|mỗi lần|hễ|bất cứ khi nào|mặc định|lần sau|các lần sau|những lần sau"
+    "|từ tuần sau|từ tháng sau|giờ|nhớ|nhớ là|lúc nào cũng|khi"
 )  # fmt: skip
 _TRIMMED: Final = Phrases(
     "nhớ nha|nhớ nhé|nhớ nhe|à|này|bạn ơi|anh ơi|em ơi|mà|thôi|và|còn|nhưng|với lại|lưu ý|ok"
 )
 _UNTIL_ASKED: Final = Phrases(
-    "khi chưa hỏi|nếu chưa hỏi|khi chưa được|trước khi hỏi|nếu không được phép|khi chưa có|mà chưa hỏi|mà không hỏi|trừ khi"
+    "khi chưa hỏi|nếu chưa hỏi|khi chưa được|trước khi hỏi|nếu không được phép|khi chưa có|mà chưa "
+    "hỏi|mà không hỏi|trừ khi"
 )
 _REMOVES: Final = Phrases("bỏ|hủy|huỷ|xóa|bãi bỏ|gỡ|bỏ luôn|bỏ cái")
 
