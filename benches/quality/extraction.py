@@ -261,7 +261,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for language, result in sorted(scores.items()):
         counts = result.counts
         print(
-            f"{language}: precision {result.share('found', 'false'):.3f}  recall {result.share('found', 'missed'):.3f}"
+            f"{language}: precision {result.share('found', 'false'):.3f}"
+            f"  recall {result.share('found', 'missed'):.3f}"
             f"  silent that speak {counts['speaks']}/{counts['speaks'] + counts['silent']}"
             f"  dates right {counts['dates right']}/{counts['dates right'] + counts['dates wrong']}"
             f"  replaced {counts['replaced']}/{counts['replaced'] + counts['not replaced']}"

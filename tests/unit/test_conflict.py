@@ -42,14 +42,14 @@ def tell(*texts):
         for fact in RuleExtractor().extract(
             [Message(id=f"m{at}", text=text, role="user", time=time)]
         ):
-            fact = replace(fact, valid_from=time)
-            verdict = judge(fact, held)
+            given = replace(fact, valid_from=time)
+            verdict = judge(given, held)
             if verdict.action == "duplicate":
                 continue
             if verdict.action == "supersede":
                 held = [one for one in held if one.id not in verdict.facts]
             held.append(Held(f"L1:{at}.{len(held)}", fact.text, fact.kind, fact.subject, fact.attribute,
-                             fact.value, Trust.USER, fact.event_time, fact.valid_from))  # fmt: skip
+                             fact.value, Trust.USER, fact.event_time, time))  # fmt: skip
     return [one.text for one in held]
 
 

@@ -56,7 +56,7 @@ _ENDED: Final = re.compile(
     r"|ling)?|called off|given up|drop(?:ped)? the|removed? the rule"
     r"|no need to|forget (?:about )?the|scrapped|off the table|không còn|khong con|(?:không|khong"
     r"|chẳng|thôi|khỏi|khoi|đừng|k) .{0,60}(?:nữa|nua)|bỏ|bo(?= )|hủy|huỷ|huy"
-    r"|ngừng|thôi không|cai|khỏi|khoi|nghỉ việc|từ bỏ|hết hiệu lực)\b|不再|取消|作废|再也不|放弃|不用再|可以用了|戒了"
+    r"|ngừng|thôi không|cai|khỏi|khoi|nghỉ việc|từ bỏ|hết hiệu lực)\b|不再|取消|作废|再也不|放弃|不用再|可以用了|戒了"  # noqa: E501 - one alternative, one line
 )
 _CHANGED: Final = re.compile(
     r"\b(?:instead(?: of)?|switch(?:ed|es|ing)?|chang(?:ed?|es|ing)|moved?|from now on|from today"

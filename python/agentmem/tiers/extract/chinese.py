@@ -1,5 +1,6 @@
 """What a Chinese sentence states: one table of short patterns, read clause by clause."""
 
+# ruff: noqa: E501 - a pattern or a list is read more easily whole
 from __future__ import annotations
 
 import re

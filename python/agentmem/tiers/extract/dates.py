@@ -7,6 +7,7 @@ the week before; a weekday alone is the nearest one in the direction of the sent
 time (a week, a month) stands for its first day, a weekend for its Saturday.
 """
 
+# ruff: noqa: E501, ISC004 - a pattern or a list is read more easily whole
 from __future__ import annotations
 
 import re
@@ -189,7 +190,7 @@ def _ordinal_weekday(match: re.Match[str], day: date) -> date | None:
 
 
 def _part_of_month(match: re.Match[str], day: date) -> date | None:
-    """ "Early next month", "đầu tháng 12", "cuối tháng này", "月底"."""
+    """Read "early next month", "đầu tháng 12", "cuối tháng này", "月底"."""
     first: date | None
     if _group(match, "m"):
         first = _calendar(None, int(match["m"]), 1, day)

@@ -1,5 +1,6 @@
 """What an English sentence states: read clause by clause from the word lists."""
 
+# ruff: noqa: E501 - a pattern or a list is read more easily whole
 from __future__ import annotations
 
 from dataclasses import dataclass, replace

@@ -111,7 +111,7 @@ def _noun_phrase(tokens: list[str], at: int, *, bare: bool) -> tuple[int, bool]:
     stop = min(len(tokens), at + _LONGEST_SUBJECT)
     for k in range(at + 1, stop):
         token = tokens[k]
-        if token == "i" and tokens[k - 1] in {"and", "&"}:
+        if token == "i" and tokens[k - 1] in {"and", "&"}:  # noqa: S105 - a word, no secret
             return k + 1, True
         if token in _NEVER_INSIDE:
             return -1, False
@@ -126,7 +126,7 @@ def _noun_phrase(tokens: list[str], at: int, *, bare: bool) -> tuple[int, bool]:
             if base in lexicon.VERBS and tokens[k - 1] not in _PREPOSITIONS:
                 return k, False
             continue
-        if token in lexicon.PUNCTUATION and (token != "," or "i" not in tokens[k : k + 6]):
+        if token in lexicon.PUNCTUATION and (token != "," or "i" not in tokens[k : k + 6]):  # noqa: S105 - a word, no secret
             return -1, False
         if token in {"who", "which", "that", "because", "if", "but"}:
             return -1, False
@@ -149,9 +149,9 @@ def _subject(
     rest = len(tokens) - at
     if rest < 2:  # noqa: PLR2004 - a subject needs a verb
         return None
-    if token == "i":
+    if token == "i":  # noqa: S105 - a word, no secret
         return ("user", at + 1, []) if tokens[at + 1] not in lexicon.PUNCTUATION else None
-    if token == "we":
+    if token == "we":  # noqa: S105 - a word, no secret
         return "we", at + 1, []
     if not is_boundary:
         return None
@@ -222,11 +222,11 @@ def clauses_of(tokens: list[str], places: list[Word]) -> list[Clause]:
     while at < len(tokens):
         token = tokens[at]
         if token in _BOUNDARY and not (
-            token == "that" and at + 1 < len(tokens) and _is_verb(tokens[at + 1])
+            token == "that" and at + 1 < len(tokens) and _is_verb(tokens[at + 1])  # noqa: S105 - a word, no secret
         ):
             if token in lexicon.PUNCTUATION:
                 intro = token if not is_boundary or intro == "" else intro
-                if token == ":" or found:
+                if token == ":" or found:  # noqa: S105 - a word, no secret
                     lead = at + 1
             else:
                 intro = token

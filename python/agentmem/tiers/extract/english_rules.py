@@ -1,5 +1,6 @@
 """Lasting rules in English: what an assistant or a team is told to do from now on."""
 
+# ruff: noqa: E501 - a pattern or a list is read more easily whole
 from __future__ import annotations
 
 from typing import Final
@@ -113,7 +114,7 @@ def read_rule(tokens: list[str], places: list[Word], ended: str, reading: Readin
     found: list[Found] = []
     if lasting or tokens[0] in _STARTERS or "rule" in tokens or "must" in tokens:
         for start, end in _merged(tokens, _pieces(tokens)):
-            rule = _rule_of(tokens, places, start, end, lasting=lasting, reading=reading)
+            rule = _rule_of(tokens, places, start, end, reading=reading)
             if rule is not None:
                 found.append(rule)
     return found
@@ -142,7 +143,7 @@ def _merged(tokens: list[str], pieces: list[tuple[int, int]]) -> list[tuple[int,
 
 
 def _rule_of(
-    tokens: list[str], places: list[Word], start: int, end: int, *, lasting: bool, reading: Reading
+    tokens: list[str], places: list[Word], start: int, end: int, *, reading: Reading
 ) -> Found | None:
     while end - 1 > start and (
         tokens[end - 1] in lexicon.PUNCTUATION or tokens[end - 1] in {"and", "but"}
@@ -211,7 +212,7 @@ def _rule_of(
     return _found(tokens, places, start, end, reading, subject, 0.9 if here else 0.7)
 
 
-def _found(
+def _found(  # noqa: PLR0917 - the parts of one sentence
     tokens: list[str], places: list[Word], start: int, end: int, reading: Reading, subject: str, confidence: float,
     *, ends: bool = False,
 ) -> Found:  # fmt: skip
@@ -297,7 +298,7 @@ def _team_rule(tokens: list[str], at: int, end: int, *, here: bool, reading: Rea
         return "team"
     if (
         piece[0] == "no"
-        and len(piece) > 2
+        and len(piece) > 2  # noqa: PLR2004 - a length chosen on the development set
         and ("without" in piece or piece[-2:-1] == ["on"] or piece[-2:-1] == ["in"])
     ):
         return "team"

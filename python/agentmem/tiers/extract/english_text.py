@@ -1,5 +1,6 @@
 """Say an English clause so that it stands by itself: the speaker named, dates made absolute."""
 
+# ruff: noqa: E501 - a pattern or a list is read more easily whole
 from __future__ import annotations
 
 import re
@@ -44,7 +45,7 @@ def from_outside(text: str) -> str:
     return _WORDS.sub(swap, text)
 
 
-def statement(
+def statement(  # noqa: PLR0917 - the parts of one sentence
     clause: Clause,
     base: str,
     form: str,

@@ -1,5 +1,6 @@
 """Sentences whose form alone tells: "what matters most is …", "let's postpone …", "… is my hobby"."""
 
+# ruff: noqa: E501, ISC004 - a pattern or a list is read more easily whole
 from __future__ import annotations
 
 import re

@@ -1,5 +1,6 @@
 """The English word lists: closed classes, and verbs by what a sentence with them tells."""
 
+# ruff: noqa: E501 - a pattern or a list is read more easily whole
 from __future__ import annotations
 
 from functools import lru_cache

@@ -64,7 +64,7 @@ def read_vietnamese(sentence: Sentence, reading: Reading, said_at: datetime) -> 
         ]
         if inside:
             dated[inside[0]] = inside[-1] + 1
-    pieces = pieces_of(tokens, places, is_bare=is_bare, ended=sentence.end, dated=dated)
+    pieces = pieces_of(tokens, is_bare=is_bare, ended=sentence.end, dated=dated)
     found: list[Found] = []
     previous: Subject | None = None
     hearsay = False
@@ -168,7 +168,7 @@ def _value(view: View, start: int, last: int, text: str) -> str:
     return text[first : view.places[last - 1].end][:_LONGEST_VALUE]
 
 
-def _found(
+def _found(  # noqa: PLR0917 - the parts of one sentence
     told: _Told, subject: Subject, view: View, when: Dated | None, dates: list[Dated], reading: Reading
 ) -> Found:  # fmt: skip
     last = view.end

@@ -134,7 +134,7 @@ def read_rules(
     return _of_everyone(piece, tokens, places, reading, first, then, is_bare=is_bare, last=last)
 
 
-def _of_everyone(
+def _of_everyone(  # noqa: PLR0917 - the parts of one sentence
     piece: Piece,
     tokens: list[str],
     places: list[Word],
@@ -157,7 +157,7 @@ def _of_everyone(
     if (
         then > first
         and lexicon.RULE_VERBS.at(tokens, then + 1, is_bare=is_bare)
-        and then - first <= 5
+        and then - first <= 5  # noqa: PLR2004 - a length chosen on the development set
     ):
         return _rule(
             places, first, end, reading, last.subject if last else "team", tokens, confidence=0.7
@@ -171,7 +171,7 @@ def _of_everyone(
     return None
 
 
-def _rule(
+def _rule(  # noqa: PLR0917 - the parts of one sentence
     places: list[Word],
     start: int,
     end: int,

@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 from agentmem.tiers.extract import vietnamese_words as lexicon
 from agentmem.tiers.extract.dates import Dated
-from agentmem.tiers.extract.segments import Word
 from agentmem.tiers.extract.vietnamese_view import Subject
 from agentmem.tiers.extract.vietnamese_words import Phrases
 from agentmem.tiers.word_list import words
@@ -37,7 +36,7 @@ class Piece:
 
 
 def pieces_of(
-    tokens: list[str], places: list[Word], *, is_bare: bool, ended: str, dated: dict[int, int]
+    tokens: list[str], *, is_bare: bool, ended: str, dated: dict[int, int]
 ) -> list[Piece]:
     """Return the pieces of a sentence, in order."""
     pieces: list[Piece] = []
@@ -48,7 +47,7 @@ def pieces_of(
             continue
         size = 1 if tokens[k] in _SIGNS else 0
         if not size and k > start:
-            size = _join_at(tokens, places, start, k, is_bare=is_bare)
+            size = _join_at(tokens, start, k, is_bare=is_bare)
         if size:
             if k > start:
                 pieces.append(Piece(start, k, intro))
@@ -71,7 +70,7 @@ def pieces_of(
     return pieces
 
 
-def _join_at(tokens: list[str], places: list[Word], start: int, k: int, *, is_bare: bool) -> int:
+def _join_at(tokens: list[str], start: int, k: int, *, is_bare: bool) -> int:
     size = _JOINS.at(tokens, k, is_bare=is_bare)
     if size:
         word = tokens[k]
@@ -85,7 +84,7 @@ def _join_at(tokens: list[str], places: list[Word], start: int, k: int, *, is_ba
             )
         if word in {"vi", "chu", "ma", "nen"} and is_bare:
             return size if word == "ma" else 0
-        if word == "mà" and tokens[k - 1] in {"nữa"}:
+        if word == "mà" and tokens[k - 1] == "nữa":
             return 0
         return size
     size = _AND.at(tokens, k, is_bare=is_bare)
@@ -132,9 +131,7 @@ def _asks(tokens: list[str], piece: Piece, *, is_bare: bool, is_marked: bool) ->
 
 
 class Quoted(NamedTuple):
-    """Offsets of a quoted piece: its begin (before the subject only for a date or a "now"), its
-    subject, its predicate, its end.
-    """
+    """Offsets of a quoted piece; it begins before its subject only for a date or a "now"."""
 
     begin: int
     subject: int

@@ -91,7 +91,7 @@ def _direct(view: View, k: int, skip: Phrases | None = None) -> bool:
     )
 
 
-def _classify(
+def _classify(  # noqa: PLR0915 - a chain of rules is long and plain
     view: View,
     subject: Subject,
     k: int,
@@ -241,7 +241,7 @@ def _classify(
             if who == "name" and view.at(lexicon.WORKS, k):
                 return "fact", None, 0.8
             return "event", subject.name if who == "noun" else None, 0.85
-        if who == "kin" or who == "we":
+        if who in {"kin", "we"}:
             return "event", None, 0.75
         return None
     if (

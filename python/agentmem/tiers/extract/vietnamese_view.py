@@ -1,5 +1,6 @@
 """A piece of a Vietnamese sentence under a cursor, and the subject that stands at its head."""
 
+# ruff: noqa: E501 - a pattern or a list is read more easily whole
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,5 +1,6 @@
 """The Vietnamese word lists, each readable with its marks and, in texts typed without, bare."""
 
+# ruff: noqa: E501 - a pattern or a list is read more easily whole
 from __future__ import annotations
 
 import unicodedata
