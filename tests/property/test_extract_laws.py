@@ -138,7 +138,8 @@ def test_any_facts_are_judged(texts):
 
 @pytest.mark.parametrize(
     "unit",
-    ["a", "I ", "I like tea. ", "(", "<b>", "`", "```\n", '"', "x, ", "tomorrow ", "we decided ", "1/2 ", "my ", "for a(",
+    ["a", "I ", "I like tea. ", "(", "<b>", "`", "```\n", '"',
+     "x, ", "tomorrow ", "we decided ", "1/2 ", "my ", "for a(",
      "mình thích ", "không ", "我喜欢", "e\u0301", "A: ", "and ", ". ", "| a ", "let us go "],
 )  # fmt: skip
 def test_the_time_grows_with_the_length_only(unit):
