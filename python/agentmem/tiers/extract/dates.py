@@ -210,6 +210,14 @@ def _part_of_month(match: re.Match[str], day: date) -> date | None:
     return first
 
 
+def _part_of_year(match: re.Match[str], day: date) -> date | None:
+    """Read "cuối năm nay": the first, the sixth, the last month's first day."""
+    year = day.year + {"sau": 1, "tới": 1, "ngoái": -1, "trước": -1}.get(match["which"], 0)
+    part = match["part"]
+    month = 12 if part in {"cuối", "cuoi"} else 6 if part in {"giữa", "giua"} else 1
+    return date(year, month, 1) if 1 <= year <= 9998 else None  # noqa: PLR2004 - the calendar's end
+
+
 _EN_DAY = r"(?:mon|tues?|wednes|thurs?|fri|satur|sun)day"
 _EN_N = r"(?:\d{1,4}|an?|(?:a )?couple of|a few|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 _EN_MONTH = (
@@ -286,6 +294,8 @@ _RELATIVE: Final[dict[Language, tuple[tuple[str, Resolve], ...]]] = {
          lambda match, day: _start_of(day, "weekend", _VI_WEEKS[re.sub(r"\s+", " ", match["which"])])),
         (r"(?:đầu|dau)\s(?:tuần|tuan)\s(?P<which>này|nay|sau|tới|toi|trước|truoc)",
          lambda match, day: _start_of(day, "week", _VI_WEEKS[match["which"]])),
+        (r"(?P<part>đầu|giữa|cuối|dau|giua|cuoi)\s(?:tháng|thang)(?!\s(?:nào|nao|\d))", _part_of_month),
+        (r"(?P<part>đầu|giữa|cuối|dau|giua|cuoi)\s(?:năm|nam)\s(?P<which>nay|sau|tới|ngoái|trước)", _part_of_year),
         (r"(?:cuối\stuần|cuoi\stuan)(?!\s(?:nào|nao))", lambda _match, day: _start_of(day, "weekend", 0)),
         (r"(?P<unit>tuần|tuan|tháng|thang|năm|nam|quý)\s(?P<which>sau\snữa|sau|tới|toi|này|nay|trước|truoc"
          r"|vừa\srồi|vua\sroi|rồi|roi|qua|ngoái|ngoai)", _period(_VI_WEEKS)),
@@ -373,7 +383,7 @@ _PIECES: Final[dict[Language, tuple[str, ...]]] = {
            "week", "week", "month", "month", "week|month|quarter|year", "in ", "now|today|later", " ago| back",
            "19|20", _EN_MONTHS, _EN_MONTHS, "the ", "19|20", _EN_MONTHS),
     "vi": (_VI_DAYS, "kia|mốt|mot", "kia", "mai", "qua|qa", "nay|này", "cách|cach", "trước|truoc", "nữa|nua|sau|tới|toi",
-           "sau|trong", "tháng|thang", "tháng|thang", "tuần|tuan", "tuần|tuan", "tuần|tuan", "tuần|tuan|tháng|thang|năm|nam|quý",
+           "sau|trong", "tháng|thang", "tháng|thang", "tuần|tuan", "tuần|tuan", "tháng|thang", "năm|nam", "tuần|tuan", "tuần|tuan|tháng|thang|năm|nam|quý",
            "19|20", "/", "tháng|thang", "ngày|ngay|mùng|mồng|mung", "tháng|thang"),
     "zh": ("大后", "大前", "后天", "前天", "明", "昨", "今", "周|星期|礼拜", "周末", "月", "周|星期|礼拜|月", "年", "前", "后",
            "19|20", "月", "号|日", "月"),

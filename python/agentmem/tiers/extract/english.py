@@ -145,6 +145,10 @@ def _note_people(clause: Clause, scene: _Scene) -> None:
             owned = next((j for j in range(k + 1, stop) if tokens[j] in lexicon.KIN), -1)
             if owned > 0:
                 scene.reading.person = " ".join(tokens[k + 1 : owned + 1])
+                scene.reading.is_named = False
+    if clause.who == "name" and len(clause.noun) == 1:
+        scene.reading.person = scene.places[clause.subject_at].raw
+        scene.reading.is_named = True
 
 
 def _read_clause(clause: Clause, scene: _Scene) -> Found | None:
@@ -162,6 +166,8 @@ def _read_clause(clause: Clause, scene: _Scene) -> Found | None:
     end = places[clause.end - 1].end
     rest_text = reading.text[places[verb.rest].start : end] if verb.rest < clause.end else ""
     when = _in_tense(_dated(clause, places, scene.dates), verb, scene.said_at)
+    if when is None and verb.base in _SHIFTS and len(scene.dates) == 1:
+        when = scene.dates[0]
     said = Said(clause, verb, tokens[verb.rest : clause.end], rest_text, when, tokens)
     told = _of_pronoun(said, reading) if is_thing_pronoun else _told(said, reading)
     is_person = not lexicon.KIN.isdisjoint(clause.noun)
@@ -207,6 +213,9 @@ def _begin(clause: Clause, scene: _Scene) -> int:
 def _of_pronoun(said: Said, reading: Reading) -> Told | None:
     """Read "there is a meeting on Thursday", "it is next Monday"."""
     verb = said.verb
+    here = said.clause.noun[0] == "there" and verb.copula in {"is", "are"} and not verb.is_negated
+    if here and said.when is None and {"my", "our"} & set(said.rest) and verb.base == "be":
+        return "fact", None, 0.7
     if said.when is None or verb.base != "be" or verb.modal not in {"", "will"}:
         return None
     if said.clause.noun[0] == "it" and (reading.topic is None or verb.is_negated):
@@ -245,6 +254,8 @@ def _as_fact(told: Told | None) -> Told | None:
 
 _PREPOSITIONS: Final = words("in at to as from near into on of")
 _LONGEST_VALUE: Final = 200
+# "It slips by a week, so next Wednesday": the day may stand outside the clause.
+_SHIFTS: Final = words("slip postpone delay reschedule push")
 
 
 def _value(said: Said, reading: Reading) -> str:

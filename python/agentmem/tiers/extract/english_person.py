@@ -98,7 +98,7 @@ def of_person(said: Said) -> Told | None:
     if base in {"value", "prioritize", "prioritise"} and verb.is_present and rest:
         return "persona", "likes", 0.8
     if base in {"switch", "convert"} and verb.is_past and "to" in rest and own:
-        return ("event" if said.when else "persona"), None, 0.8
+        return ("event" if said.when else "fact"), None, 0.8
     if base in lexicon.HABITS and verb.is_present:
         return "persona", "habit", 0.85
     if (
@@ -107,6 +107,8 @@ def of_person(said: Said) -> Told | None:
         and own
         and (set(rest) & _EVALUATIVE)
     ):
+        if base == "find" and rest[0] in _EVALUATIVE:
+            return None
         if base == "find" or "now" in said.sentence_tokens[: clause.verb_at] or "now" in adverbs:
             return "persona", None, 0.75
         return None
@@ -121,7 +123,7 @@ def of_person(said: Said) -> Told | None:
     if base == "develop" and {"preference", "habit", "taste", "interest"} & set(rest):
         return "persona", "likes", 0.8
     if base in lexicon.PLANS and verb.form in {"base", "ing", "s"} and rest[:1] == ["to"]:
-        return ("event", None, 0.8) if said.when else ("decision", None, 0.65)
+        return ("decision" if base == "aim" and not said.when else "event"), None, 0.75
     if verb.modal == "will":
         if base in {"stick", "keep", "use", "stop", "switch", "avoid"} and (
             "from now on" in " ".join(rest) or verb.ends or base == "stick"
@@ -133,6 +135,8 @@ def of_person(said: Said) -> Told | None:
             :2
         ] == ["next", "time"]
         return ("decision", None, 0.7) if lasting and own else None
+    if verb.copula and verb.form == "past" and said.when and not verb.is_negated:
+        return "event", None, 0.75
     if base == "be" or (verb.copula and verb.form == "past" and base not in lexicon.EVENTS):
         return _of_being(said)
     if verb.copula and verb.form == "ing":
@@ -248,8 +252,10 @@ def _of_having(said: Said) -> Told | None:
         return "fact", "experience", 0.8
     if words & lexicon.KIN or "allergy" in words or "allergies" in words or "degree" in words:
         return "fact", None, 0.8
-    if words & _APPOINTMENTS and said.when:
+    if (words & _APPOINTMENTS or rest[:1] == ["one"]) and said.when and not is_repeated(rest):
         return "event", None, 0.85
+    if is_repeated(rest) and not verb.is_negated:
+        return "fact", None, 0.75
     if rest and rest[0] == "to":
         event = len(rest) > 1 and lemma(rest[1])[0] in lexicon.EVENTS and said.when
         return ("event", None, 0.7) if event else None
@@ -284,6 +290,8 @@ def _of_progress(said: Said) -> Told | None:
 def _of_past(said: Said) -> Told | None:
     verb, rest = said.verb, said.rest
     base, adverbs = verb.base, verb.adverbs
+    if "decision" in rest or "decisions" in rest:
+        return None
     if base == "live" or (base == "work" and verb.form == "past"):
         return (
             ("fact", None, 0.75)
@@ -374,6 +382,13 @@ def _of_being(said: Said) -> Told | None:
         return None if passing and lemma(after[0])[0] in _PASSING else ("persona", None, 0.85)
     if rest[0] in _CONDITIONS or (rest[0] == "a" and len(rest) > 1 and rest[1] in _CONDITIONS):
         return "fact", "allergy" if "allergic" in rest[:2] else "status", 0.85
+    if (
+        len(rest) == 1
+        and clause.who == "user"
+        and said.rest_text[:1].isupper()
+        and not verb.is_negated
+    ):
+        return "fact", "name", 0.8
     if rest[0] == "from" and len(rest) > 1:
         return "fact", "origin", 0.85
     if rest[0] in lexicon.MOODS or rest[0] in {

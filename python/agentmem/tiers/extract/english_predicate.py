@@ -168,7 +168,7 @@ def skip_degree(rest: list[str]) -> list[str]:
 def is_repeated(rest: list[str]) -> bool:
     """Whether a complement speaks of something regular: "every week", "on Fridays"."""
     for one, two in pairwise(rest):
-        if one in {"every", "each"} and two.rstrip("s") in _PERIODS:
+        if one == "every" or (one == "each" and two.rstrip("s") in _PERIODS):
             return True
         if one == "on" and two in {
             "weekends",

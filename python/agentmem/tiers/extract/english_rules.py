@@ -28,6 +28,7 @@ _HINTS: Final = (
     | frozenset(phrase.split()[-1] for phrase in lexicon.LASTING)
     | {"rule", "must"}
 )
+_SHORT_BAN: Final = 8
 _GENERAL: Final = words("all every any each everything anything")
 _OPENERS: Final = ("from now on", "from today on", "from today", "going forward", "in the future", "in future", "by default",
                    "as a rule", "from here on", "starting today", "whenever", "every time", "each time", "as of today",
@@ -298,6 +299,8 @@ def _team_rule(tokens: list[str], at: int, end: int, *, here: bool, reading: Rea
         return "team"
     if (
         piece[0] == "no"
+        and len(piece) <= _SHORT_BAN
+        and {"i", "we", ",", "it"}.isdisjoint(piece)
         and len(piece) > 2  # noqa: PLR2004 - a length chosen on the development set
         and ("without" in piece or piece[-2:-1] == ["on"] or piece[-2:-1] == ["in"])
     ):

@@ -131,6 +131,6 @@ def _who(clause: Clause, places: list[Word], reading: Reading) -> str:
         return f"{owner} {from_outside(noun.split(None, 1)[-1] if given else noun)}"
     if clause.who == "pronoun":
         if clause.noun[0] in {"he", "she", "they"} and reading.person:
-            return f"the user's {reading.person}"
+            return reading.person if reading.is_named else f"the user's {reading.person}"
         return from_outside(reading.topic) if clause.noun[0] == "it" and reading.topic else noun
     return from_outside(noun)

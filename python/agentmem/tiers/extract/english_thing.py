@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from agentmem.tiers.extract import english_words as lexicon
-from agentmem.tiers.extract.english_predicate import Said, Told
+from agentmem.tiers.extract.english_predicate import Said, Told, is_repeated
 from agentmem.tiers.word_list import words
 
 __all__ = ["of_group", "of_thing"]
@@ -13,6 +13,13 @@ __all__ = ["of_group", "of_thing"]
 _TEAM_CHOICES: Final = words(
     "use support switch adopt move drop keep go migrate start stop ship replace"
 )
+
+
+# What a heart is full of is a mood; the weather is nobody's.
+_INNER: Final = words(
+    "heart mind mood feeling feelings thoughts spirit soul head weather sun sky life everything"
+)
+_GROWS: Final = words("get become grow worsen improve deteriorate heal flare")
 
 
 def of_thing(said: Said) -> Told | None:
@@ -41,6 +48,24 @@ def of_thing(said: Said) -> Told | None:
         "challenge",
     }:
         return None
+    if noun and noun[-1] in _INNER:
+        return None
+    if (
+        is_repeated(rest)
+        and verb.base == "be"
+        and verb.copula in {"is", "are"}
+        and not verb.is_negated
+    ):
+        return "fact", " ".join(noun[-3:]), 0.75
+    if verb.base == "be" and verb.copula in {"was", "were"} and said.when and not verb.is_negated:
+        return "event", None, 0.75
+    if (
+        own
+        and verb.base in _GROWS
+        and verb.is_past
+        and {"worse", "better", "again", "recently"} & {*rest, *verb.adverbs}
+    ):
+        return "event", None, 0.75
     if own and verb.base in {"feel", "hurt", "ache", "swell"} and verb.is_present:
         return "fact", "health", 0.75
     if verb.base == "call" and verb.copula in {"is", "are"} and rest:
@@ -112,7 +137,9 @@ def of_thing(said: Said) -> Told | None:
             "been",
         }:
             return "decision", " ".join(noun[-3:]), 0.75
-        if verb.base in lexicon.EVENTS and (
+        if verb.is_perfect and verb.base in lexicon.EVENTS and verb.adverbs & lexicon.COMPLETED:
+            return "event", None, 0.75
+        if verb.base in lexicon.EVENTS | {"plan", "expect", "move"} and (
             said.when or (own and verb.base in lexicon.MILESTONES | {"steal", "repair", "fix"})
         ):
             return "event", None, 0.75

@@ -62,6 +62,22 @@ def read_values(
         dates: The dates of the sentence.
         found: What its clauses told.
     """
+    if "remind" in tokens[:3] and "me" in tokens[:4] and dates:
+        span = (places[0].start, places[-1].end)
+        if any(one.start < span[1] and one.end > span[0] for one in found):
+            return []
+        said = " ".join(from_outside(reading.text[span[0] : span[1]]).split())
+        day = dates[0].when.date().isoformat()
+        return [
+            Found(
+                "event",
+                *span,
+                f"The user asks: {said} ({day}).",
+                "user",
+                when=dates[0],
+                confidence=0.7,
+            )
+        ]
     if _HINTS.isdisjoint(tokens):
         return []
     base, end = places[0].start, places[-1].end

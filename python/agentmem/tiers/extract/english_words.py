@@ -106,7 +106,7 @@ TRAITS: Final = (
     "left-handed", "color-blind", "colour-blind", "colorblind", "used to", "more of", "a visual learner", "shy", "patient",
     "impatient", "open to", "particular about", "meticulous", "pragmatic", "frugal", "a person who", "someone who",
     "a beginner", "new to", "not a", "experienced", "sensitive to", "the type", "the kind", "a coffee", "a tea", "lazy",
-    "optimistic", "conservative", "thrifty", "generous", "stubborn", "disciplined", "organized", "organised", "detail-oriented", "diligent", "health-conscious", "spontaneous", "practical", "romantic", "sentimental", "outgoing", "well versed", "well-versed", "inclined to", "a dog person", "a cat person", "strict about",
+    "optimistic", "handy", "talkative", "sociable", "social", "punctual", "messy", "tidy", "tall", "short-sighted", "nearsighted", "creative", "analytical", "sensitive", "competitive", "ambitious", "religious", "traditional", "hardworking", "hard-working", "forgetful", "easygoing", "easy-going", "laid-back", "independent", "emotional", "serious", "straightforward", "direct", "superstitious", "flexible", "active", "loyal", "mindful", "selective", "conservative", "thrifty", "generous", "stubborn", "disciplined", "organized", "organised", "detail-oriented", "diligent", "health-conscious", "spontaneous", "practical", "romantic", "sentimental", "outgoing", "well versed", "well-versed", "inclined to", "a dog person", "a cat person", "strict about",
 )  # fmt: skip
 TRAIT_NOUNS: Final = words(
     "personality habit habits tendency preference fear phobia taste temper knack passion weakness "
@@ -223,7 +223,7 @@ VERBS: Final = (
            "resolve wish consider "
            "believe wonder guess suppose support sleep freeze expire sit fit cost belong last "
            "contain love end own draw "
-           "value prioritize prioritise convert deprecate learn train suffer rotate support "
+           "slip worsen improve deteriorate heal value prioritize prioritise convert deprecate learn train suffer rotate support "
            "provide offer worry rely miss suit forget steal sing ride occur handle involve flare "
            "take-over replace "
            "switch stand act major serve head weigh measure count total chase ache swell turn")

@@ -36,5 +36,6 @@ class Reading:
     text: str
     is_team: bool = False
     person: str | None = None
+    is_named: bool = False
     topic: str | None = None
     is_play: bool = False

@@ -76,6 +76,11 @@ def read_vietnamese(sentence: Sentence, reading: Reading, said_at: datetime) -> 
         if piece.is_silent:
             previous = None
             continue
+        view = View(tokens, places, piece.start, piece.end, is_bare, dated)
+        when = _date_of(piece, tokens, places, dates, is_bare=is_bare)
+        if when is not None and view.has(_REMIND):
+            found.append(_reminder(view, when, reading))
+            continue
         rules = read_rules(
             piece,
             tokens,
@@ -89,9 +94,9 @@ def read_vietnamese(sentence: Sentence, reading: Reading, said_at: datetime) -> 
             if rules.kind:
                 found.append(rules)
             continue
-        view = View(tokens, places, piece.start, piece.end, is_bare, dated)
         hearsay = hearsay or view.has(lexicon.HEARSAY)
         begin = skip(view, piece.start, lexicon.LEADS)
+        begin = skip(view, begin, _REGULARLY)
         if begin >= piece.end:
             continue
         subject = subject_of(view, begin, previous)
@@ -99,7 +104,6 @@ def read_vietnamese(sentence: Sentence, reading: Reading, said_at: datetime) -> 
         subject.verb = verb
         if hearsay and subject.who != "user":
             continue
-        when = _date_of(piece, tokens, places, dates, is_bare=is_bare)
         told = told_of(view, subject, when)
         formerly = view.has(lexicon.FORMERLY, piece.start)
         previous = subject if subject.start != subject.verb or previous is not None else previous
@@ -127,6 +131,19 @@ def _date_of(
     return next(iter(absolute or inside), None)
 
 
+_REMIND: Final = Phrases("nhắc mình|nhắc em|nhắc anh|nhắc tôi|nhắc chị|nhắc tui|nhắc tớ")
+
+
+def _reminder(view: View, when: Dated, reading: Reading) -> Found:
+    """Return what the speaker wants to be reminded of."""
+    begin, end = view.places[view.start].start, view.places[view.end - 1].end
+    said = " ".join(reading.text[begin:end].split())
+    day = when.when.date().isoformat()
+    return Found(
+        "event", begin, end, f"Người dùng nhờ: {said} ({day}).", "user", when=when, confidence=0.7
+    )
+
+
 @dataclass(slots=True)
 class _Told:
     """What a piece tells: the kind, the slot, and where the predicate stands that says it."""
@@ -138,6 +155,10 @@ class _Told:
     predicate: int
 
 
+_REGULARLY: Final = Phrases(
+    "mỗi sáng|mỗi tối|mỗi ngày|mỗi chiều|mỗi tuần|mỗi tháng|hàng ngày|hằng ngày|hàng tuần|hằng tuần"
+    "|sáng nào cũng|tối nào cũng|ngày nào cũng|tuần nào cũng|cuối tuần nào cũng|tới nay|đến nay"
+)
 _NOW: Final = words("giờ hiện bây gio hien")
 _LONGEST_VALUE: Final = 200
 _MOST_BEFORE_VALUE: Final = 2

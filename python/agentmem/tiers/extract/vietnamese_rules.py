@@ -12,6 +12,9 @@ from agentmem.tiers.extract.vietnamese_words import Phrases
 
 __all__ = ["read_rules"]
 
+# How it is to be done: "gợi ý món ăn thì tránh tôm".
+_HOW: Final = Phrases("tránh|đừng|phải|nhớ|luôn|ưu tiên|không|chỉ|né|hạn chế")
+_DONE: Final = frozenset(("rồi", "roi", "xong"))
 _THEN: Final = frozenset(("thì", "thi"))
 _OPENERS: Final = Phrases(
     "từ nay|từ giờ|từ giờ trở đi|từ nay trở đi|từ bây giờ|kể từ nay|kể từ hôm nay|kể từ bây giờ|từ "
@@ -154,6 +157,11 @@ def _of_everyone(  # noqa: PLR0917 - the parts of one sentence
             k : k + 2
         ] in (["không", "được"], ["khong", "duoc"], ["bắt", "buộc"]):
             return _rule(places, first, end, reading, "team", tokens, confidence=0.75)
+    ordered = lexicon.RULE_VERBS.at(tokens, first, is_bare=is_bare)
+    if ordered and then > first and _HOW.at(tokens, then + 1, is_bare=is_bare):
+        return _rule(places, first, end, reading, "assistant", tokens, confidence=0.8)
+    if tokens[end - 1] in _DONE or {"hôm", "hom"} & set(tokens[start:end]):
+        return None
     if (
         then > first
         and lexicon.RULE_VERBS.at(tokens, then + 1, is_bare=is_bare)

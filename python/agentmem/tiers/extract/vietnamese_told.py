@@ -226,6 +226,8 @@ def _classify(  # noqa: PLR0915 - a chain of rules is long and plain
     ):
         return "fact", None, 0.8
     regular = view.has(_REGULAR)
+    if when and k == subject.verb == subject.start and view.at(lexicon.IS, k) and not negated:
+        return "event", None, 0.75
     if (when and not when.is_bare_weekday) or (when and not regular):
         if negated:
             return None

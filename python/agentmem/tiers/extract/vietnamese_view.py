@@ -170,7 +170,7 @@ def _noun_verb(view: View, k: int) -> bool:
         view.at(lexicon.IS, k) or view.at(lexicon.STATES, k) or view.at(lexicon.RESCHEDULES, k)
         or view.at(lexicon.DECIDES, k)
         or (view.at(lexicon.NAME, k) and view.is_capital(k + view.at(lexicon.NAME, k)))
-        or (view.at(lexicon.ADVERBS, k) and view.tokens[k] in lexicon.PAST | lexicon.FUTURE | {"bị", "được", "phải", "đang"})
+        or (view.at(lexicon.ADVERBS, k) and view.at(PREDICATES, k + view.at(lexicon.ADVERBS, k)) and view.tokens[k] in lexicon.PAST | lexicon.FUTURE | {"bị", "được", "phải", "đang"})
     )  # fmt: skip
 
 
