@@ -45,6 +45,8 @@ _PLAIN_VALUE: Final = 4
 # labelled development set so that no unrelated fact is retired.
 TOPIC: Final = 0.5
 NEAR: Final = 0.9
+# From here a fact is about what the candidate changes, even where another is more so.
+SURE: Final = 0.6
 # The same where the candidate names what was: "instead of euros".
 FORMER: Final = 0.3
 # From here the words may differ more: the embedder sees one statement, and digits, names, denial agree.
@@ -304,7 +306,11 @@ def _by_cue(candidate: Candidate, own: Features, known: Sequence[Known]) -> list
     if not scored:
         return []
     best = max(one[:2] for one in scored)
-    return [fact for score, size, fact in scored if (score, size) == best]
+    return [
+        fact
+        for score, size, fact in scored
+        if (score, size) == best or (candidate.kind == "event" and size > 1 and score >= SURE)
+    ]
 
 
 def _is_other_day(candidate: Candidate, fact: Known) -> bool:

@@ -44,7 +44,7 @@ _STOP_VIETNAMESE: Final = words(
     "chị bạn nhóm hay rất tại ở vào ra"
     " lên xuống đi đến chuyển đổi sang thành thay bỏ hủy huỷ đừng quyết định đầu cuối bao giữa "
     "tiếp thôi nhớ thứ tư sáu bảy"
-    " chủ nhật qua dời lùi hoãn nâng tăng giảm tức quy khỏi vs dự kiến team sử dụng"
+    " chủ nhật qua dời lùi hoãn nâng tăng giảm tức quy khỏi vs dự kiến team sử dụng đều đúng bằng buổi sáng chiều tối trưa phút của"
 )
 _NEGATION: Final = re.compile(
     r"\b(?:not|no|never|n't|don't|doesn't|isn't|aren't|cannot|can't|without|stop|stopped|không"
@@ -61,7 +61,7 @@ _ENDED: Final = re.compile(
 _CHANGED: Final = re.compile(
     r"\b(?:instead(?: of)?|switch(?:ed|es|ing)?|chang(?:ed?|es|ing)|moved?|from now on|from today"
     r"|as of today|correction|rather than|replac(?:e|ed|es|ing)"
-    r"|postpon(?:e|ed)|reschedul(?:e|ed)|push(?:ed)? (?:back|to)|delay(?:ed)?|brought forward"
+    r"|correct(?:ed)?|postpon(?:e|ed)|reschedul(?:e|ed)|push(?:ed)? (?:back|to)|delay(?:ed)?|brought forward"
     r"|rais(?:e|ed)|increas(?:e|ed)|reduc(?:e|ed)|lower(?:ed)?|upgrad(?:e|ed)"
     r"|became|becomes?|turned out|migrat(?:e|ed|es|ing)|extend(?:ed|s)?|took over|takes over|up to"
     r"|actually|anymore|no longer"
@@ -148,7 +148,7 @@ def words_of(text: str) -> frozenset[str]:
             found.update(run[k : k + 2] for k in range(max(len(run) - 1, 1)) if run)
             continue
         lower = token.lower()
-        if lower in _STOP_ENGLISH or lower in _STOP_VIETNAMESE or lower.isdecimal():
+        if lower in _STOP_ENGLISH or lower in _STOP_VIETNAMESE or lower[0].isdecimal():
             continue
         if lower.isascii():
             # Vietnamese typed without its marks shares spellings with English; a stop word of either is none.

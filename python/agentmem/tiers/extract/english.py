@@ -166,7 +166,7 @@ def _read_clause(clause: Clause, scene: _Scene) -> Found | None:
     end = places[clause.end - 1].end
     rest_text = reading.text[places[verb.rest].start : end] if verb.rest < clause.end else ""
     when = _in_tense(_dated(clause, places, scene.dates), verb, scene.said_at)
-    if when is None and verb.base in _SHIFTS and len(scene.dates) == 1:
+    if when is None and verb.base in _SHIFTS | lexicon.PLANS and len(scene.dates) == 1:
         when = scene.dates[0]
     said = Said(clause, verb, tokens[verb.rest : clause.end], rest_text, when, tokens)
     told = _of_pronoun(said, reading) if is_thing_pronoun else _told(said, reading)

@@ -48,7 +48,7 @@ def of_thing(said: Said) -> Told | None:
         "challenge",
     }:
         return None
-    if noun and noun[-1] in _INNER:
+    if noun and not _INNER.isdisjoint((noun[0], noun[-1])):
         return None
     if (
         is_repeated(rest)

@@ -78,6 +78,13 @@ def read_vietnamese(sentence: Sentence, reading: Reading, said_at: datetime) -> 
             continue
         view = View(tokens, places, piece.start, piece.end, is_bare, dated)
         when = _date_of(piece, tokens, places, dates, is_bare=is_bare)
+        if when is not None and found and view.at(_THAT_IS, piece.start):
+            # "…, tức là 15/10": the day of what stands before.
+            before = found[-1]
+            text = f"{before.text.rstrip('.')}, {reading.text[view.places[view.start].start : when.end]}"
+            day = when.when.date().isoformat()
+            found[-1] = replace(before, end=when.end, when=when, text=f"{text} ({day}).")
+            continue
         if when is not None and view.has(_REMIND):
             found.append(_reminder(view, when, reading))
             continue
@@ -131,6 +138,7 @@ def _date_of(
     return next(iter(absolute or inside), None)
 
 
+_THAT_IS: Final = Phrases("tức là|tức|nghĩa là|cụ thể là")
 _REMIND: Final = Phrases("nhắc mình|nhắc em|nhắc anh|nhắc tôi|nhắc chị|nhắc tui|nhắc tớ")
 
 

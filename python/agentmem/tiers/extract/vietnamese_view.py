@@ -12,6 +12,8 @@ from agentmem.tiers.extract.vietnamese_words import Phrases
 
 __all__ = ["PREDICATES", "Subject", "View", "skip", "subject_of"]
 
+# Verbs that also name what happens: "họp nhóm", "thi cuối kỳ".
+_HAPPENINGS: Final = Phrases("họp|thi|khám|phỏng vấn|cưới|demo|đi chơi|thuyết trình")
 _LONGEST_NOUN: Final = 7
 _PLAYS: Final = Phrases(
     "chơi|tập|chạy bộ|đá bóng|đá banh|bơi|học|đi bộ|đọc|nghe|xem|uống|ăn|tập gym|đạp xe|ăn chay"
@@ -153,6 +155,10 @@ def subject_of(view: View, place: int, previous: Subject | None) -> Subject:
             return Subject(
                 "name", " ".join(view.places[k].raw for k in range(place, after)), place, after
             )
+    if view.at(_HAPPENINGS, place) and not _predicate_at(view, place + 1):
+        for k in range(place + 1, min(place + _LONGEST_NOUN, view.end)):
+            if view.at(lexicon.RESCHEDULES, k):
+                return Subject("noun", " ".join(tokens[place:k]), place, k)
     if not _predicate_at(view, place):
         for k in range(
             place + max(1, view.at(lexicon.APPOINTMENTS, place)),
