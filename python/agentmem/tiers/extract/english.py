@@ -166,6 +166,13 @@ def _read_clause(clause: Clause, scene: _Scene) -> Found | None:
     end = places[clause.end - 1].end
     rest_text = reading.text[places[verb.rest].start : end] if verb.rest < clause.end else ""
     when = _in_tense(_dated(clause, places, scene.dates), verb, scene.said_at)
+    inside = clause.who not in {"user", "we"} and clause.verb_at > clause.subject_at
+    if (
+        when
+        and inside
+        and places[clause.subject_at].start <= when.start < places[clause.verb_at - 1].end
+    ):
+        when = None  # "today's walk was nice": the day is part of the name
     if when is None and verb.base in _SHIFTS | lexicon.PLANS and len(scene.dates) == 1:
         when = scene.dates[0]
     said = Said(clause, verb, tokens[verb.rest : clause.end], rest_text, when, tokens)
@@ -178,7 +185,7 @@ def _read_clause(clause: Clause, scene: _Scene) -> Found | None:
     ):
         last = places[clause.verb_at - 1]
         reading.topic = reading.text[places[clause.subject_at].start : last.end]
-    if told is None:
+    if told is None or (clause.is_embedded and not _stands_alone(said, told)):
         return None
     kind, attribute, confidence = told
     if clause.who == "my" and not is_person and verb.base == "be":
@@ -196,6 +203,11 @@ def _read_clause(clause: Clause, scene: _Scene) -> Found | None:
         when,
         confidence,
     )
+
+
+def _stands_alone(said: Said, told: Told) -> bool:
+    """Whether a clause within a noun phrase ("the cake I made") tells by itself."""
+    return told[0] in {"event", "decision"} and not lexicon.BE & set(said.rest)
 
 
 def _begin(clause: Clause, scene: _Scene) -> int:

@@ -181,7 +181,7 @@ def _subject(
     verb, joined = _noun_phrase(tokens, at, bare=True)
     if verb < 0 or joined or verb - at > 5:  # noqa: PLR2004 - bare subjects are short
         return None
-    proper = raw[:1].isupper() and (at > 0 or verb - at == 1)
+    proper = raw[:1].isupper() and not token.endswith("ing") and (at > 0 or verb - at == 1)
     if not proper and lemma(token)[1] == "base" and verb - at == 1:
         return None
     return ("name" if proper else "noun"), verb, tokens[at:verb]

@@ -135,7 +135,10 @@ def of_person(said: Said) -> Told | None:
             :2
         ] == ["next", "time"]
         return ("decision", None, 0.7) if lasting and own else None
-    if verb.copula and verb.form == "past" and said.when and not verb.is_negated:
+    participle = said.sentence_tokens[verb.rest - 1] if verb.copula and verb.form == "past" else ""
+    if participle and (participle in lexicon.MOODS or base in _UNEASY | {"fill", "touch"}):
+        return None
+    if participle and said.when and not verb.is_negated:
         return "event", None, 0.75
     if base == "be" or (verb.copula and verb.form == "past" and base not in lexicon.EVENTS):
         return _of_being(said)
@@ -175,9 +178,10 @@ def of_person(said: Said) -> Told | None:
             ["if"],
         ):
             return None
-        if base == "know" and not (
-            rest[:1] and (rest[0] in {"how", "a", "some", "basic"} or said.rest_text[:1].isupper())
-        ):
+        plain = rest[:1] and (
+            rest[0] in {"how", "a", "some", "basic"} or said.rest_text[:1].isupper()
+        )
+        if base == "know" and ("now" in adverbs or not plain):
             return None
         if base == "speak" and rest[:1] in (["to"], ["with"]):
             return None
@@ -244,6 +248,9 @@ def _of_having(said: Said) -> Told | None:
     words = set(rest[:8])
     if verb.is_negated and not words & (lexicon.KIN | {"experience", "allergies", "car"}):
         return None
+    if rest[:1] == ["to"]:
+        event = len(rest) > 1 and lemma(rest[1])[0] in lexicon.EVENTS and said.when
+        return ("event", None, 0.7) if event else None
     if words & lexicon.TRAIT_NOUNS:
         return "persona", None, 0.8
     if "experience" in words and any(
@@ -256,9 +263,6 @@ def _of_having(said: Said) -> Told | None:
         return "event", None, 0.85
     if is_repeated(rest) and not verb.is_negated:
         return "fact", None, 0.75
-    if rest and rest[0] == "to":
-        event = len(rest) > 1 and lemma(rest[1])[0] in lexicon.EVENTS and said.when
-        return ("event", None, 0.7) if event else None
     return None
 
 

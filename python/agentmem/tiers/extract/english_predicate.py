@@ -17,6 +17,8 @@ __all__ = ["Predicate", "Said", "Told", "is_repeated", "predicate", "skip_degree
 _PERIODS: Final = ("day", "week", "weekend", "month", "year", "morning", "night", "evening", "afternoon",
                    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")  # fmt: skip
 
+_NUMBERS: Final = words("two three four five six other second third")
+
 
 @dataclass(slots=True)
 class Predicate:
@@ -167,8 +169,10 @@ def skip_degree(rest: list[str]) -> list[str]:
 
 def is_repeated(rest: list[str]) -> bool:
     """Whether a complement speaks of something regular: "every week", "on Fridays"."""
-    for one, two in pairwise(rest):
-        if one == "every" or (one == "each" and two.rstrip("s") in _PERIODS):
+    for one, two in pairwise(["", *rest]):
+        if two == "every" and one in {"before", "after", "on", "at"}:
+            return True
+        if one in {"every", "each"} and (two.rstrip("s") in {*_PERIODS, "time"} or two in _NUMBERS):
             return True
         if one == "on" and two in {
             "weekends",

@@ -19,6 +19,8 @@ _TEAM_CHOICES: Final = words(
 _INNER: Final = words(
     "heart mind mood feeling feelings thoughts spirit soul head weather sun sky life everything"
 )
+# What a date begins with, right after "was".
+_WHEN: Final = words("on yesterday last today in one two three four five six a this")
 _GROWS: Final = words("get become grow worsen improve deteriorate heal flare")
 
 
@@ -57,7 +59,13 @@ def of_thing(said: Said) -> Told | None:
         and not verb.is_negated
     ):
         return "fact", " ".join(noun[-3:]), 0.75
-    if verb.base == "be" and verb.copula in {"was", "were"} and said.when and not verb.is_negated:
+    if (
+        verb.base == "be"
+        and verb.copula in {"was", "were"}
+        and said.when
+        and rest[:1]
+        and rest[0] in _WHEN
+    ):
         return "event", None, 0.75
     if (
         own
