@@ -176,7 +176,10 @@ def _subject(
         return None
     if token in lexicon.ADVERBS or token in _PREPOSITIONS:
         return None
-    if lemma(token)[1] in {"base", "past", "ing"} and not raw[:1].isupper():
+    form = lemma(token)[1]
+    if form in {"base", "past", "ing"} and not raw[:1].isupper():
+        return None
+    if form == "past" and at == 0 and lemma(token)[0] in lexicon.DECIDES:
         return None
     verb, joined = _noun_phrase(tokens, at, bare=True)
     if verb < 0 or joined or verb - at > 5:  # noqa: PLR2004 - bare subjects are short

@@ -45,6 +45,7 @@ _NO_JOBS: Final = words(
 _PASSING: Final = words(
     "move miss book lose get go make do forget be have know hurt fail break buy"
 )
+_TEAM_CHOICES: Final = words("use support adopt drop migrate ship deprecate")
 _CONDITIONS: Final = words(
     "married single divorced engaged retired pregnant allergic diabetic asthmatic unemployed widowed"
 )
@@ -82,6 +83,8 @@ def of_person(said: Said) -> Told | None:
         return "decision", "goal", 0.85
     if base == "put" and rest[-4:] and "hold" in rest:
         return "decision", None, 0.8
+    if verb.modal == "will" and said.clause.who == "we" and base in _TEAM_CHOICES and not said.when:
+        return "decision", None, 0.75
     if verb.modal == "can":
         return ("decision", None, 0.7) if verb.ends and own else None
     if base in lexicon.LIKES and (verb.is_present or (verb.is_perfect and "always" in adverbs)):

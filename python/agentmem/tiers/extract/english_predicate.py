@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Final
 
 from agentmem.tiers.extract import english_words as lexicon
@@ -17,6 +16,8 @@ __all__ = ["Predicate", "Said", "Told", "is_repeated", "predicate", "skip_degree
 _PERIODS: Final = ("day", "week", "weekend", "month", "year", "morning", "night", "evening", "afternoon",
                    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")  # fmt: skip
 
+# "By a week", "in a month": a span of time, no frequency.
+_SPANS: Final = words("by in for within about after take takes took over once than half")
 _NUMBERS: Final = words("two three four five six other second third")
 
 
@@ -102,7 +103,7 @@ def predicate(tokens: list[str], at: int, end: int) -> Predicate:
         base, form = lemma(tokens[k])
         if form and (not found.copula or form in {"ing", "past"}):
             found.base, found.rest = base, k + 1
-            if tokens[k] in lexicon.UNCHANGED and found.is_perfect:
+            if tokens[k] in lexicon.UNCHANGED and (found.is_perfect or base == "quit"):
                 form = "past"
             found.form = "past" if found.form == "past" else form
         elif found.copula:
@@ -128,6 +129,8 @@ def _leads_to_verb(tokens: list[str], at: int, end: int) -> bool:
 def _leads_to_participle(tokens: list[str], at: int, end: int) -> bool:
     for k in range(at, min(end, at + 4)):
         token = tokens[k]
+        if token.endswith("ly") and not lemma(token)[1]:
+            continue
         if token not in lexicon.ADVERBS and token not in lexicon.NEGATIONS:
             return token == "been" or token in lexicon.UNCHANGED or lemma(token)[1] == "past"  # noqa: S105
     return False
@@ -169,7 +172,8 @@ def skip_degree(rest: list[str]) -> list[str]:
 
 def is_repeated(rest: list[str]) -> bool:
     """Whether a complement speaks of something regular: "every week", "on Fridays"."""
-    for one, two in pairwise(["", *rest]):
+    padded = ["", "", *rest]
+    for zero, one, two in zip(padded, padded[1:], padded[2:], strict=False):
         if two == "every" and one in {"before", "after", "on", "at"}:
             return True
         if one in {"every", "each"} and (two.rstrip("s") in {*_PERIODS, "time"} or two in _NUMBERS):
@@ -186,6 +190,6 @@ def is_repeated(rest: list[str]) -> bool:
             "sundays",
         }:
             return True
-        if two in {"week", "day", "month", "year"} and one in {"a", "per"}:
+        if two in {"week", "day", "month", "year"} and one in {"a", "per"} and zero not in _SPANS:
             return True
     return False

@@ -176,7 +176,7 @@ def of_thing(said: Said) -> Told | None:
         ):
             return "event", None, 0.75
         return None
-    if verb.is_present and said.when and verb.base in lexicon.EVENTS | {"expire"}:
+    if verb.is_present and said.when and verb.base in lexicon.EVENTS | {"slip", "expire"}:
         return "event", None, 0.75
     if verb.is_present and verb.base in {
         "use",

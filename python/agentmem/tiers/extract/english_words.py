@@ -230,9 +230,14 @@ VERBS: Final = (
 )  # fmt: skip
 
 
+_THIRD: Final = {"has": "have", "does": "do", "goes": "go"}
+
+
 @lru_cache(maxsize=8192)
 def lemma(word: str) -> tuple[str, str]:
     """Return ``(base, form)`` of a verb form; form is base, s, past, ing or "" for no known verb."""
+    if word in _THIRD:
+        return _THIRD[word], "s"
     if word in VERBS:
         return word, "base"
     if word in PAST_OF:
