@@ -282,6 +282,9 @@ def _by_cue(candidate: Candidate, own: Features, known: Sequence[Known]) -> list
         shared = own.topic & topic
         if not shared:
             continue
+        is_weak = not ends and not own.is_change
+        if is_weak and _named(fact.subject) != _named(candidate.subject):
+            continue
         score = _overlap(own.topic, topic)
         # A single word is a topic only where no other fact has it too.
         if len(shared) == 1 and sum(not shared.isdisjoint(other) for _, other in touched) > 1:

@@ -44,7 +44,8 @@ _STOP_VIETNAMESE: Final = words(
     "chị bạn nhóm hay rất tại ở vào ra"
     " lên xuống đi đến chuyển đổi sang thành thay bỏ hủy huỷ đừng quyết định đầu cuối bao giữa "
     "tiếp thôi nhớ thứ tư sáu bảy"
-    " chủ nhật qua dời lùi hoãn nâng tăng giảm tức quy khỏi vs dự kiến team sử dụng đều đúng bằng buổi sáng chiều tối trưa phút của"
+    " chủ nhật qua dời lùi hoãn nâng tăng giảm tức quy khỏi vs dự kiến team sử dụng đều đúng bằng "
+    "buổi sáng chiều tối trưa phút của"
 )
 _NEGATION: Final = re.compile(
     r"\b(?:not|no|never|n't|don't|doesn't|isn't|aren't|cannot|can't|without|stop|stopped|không"
@@ -52,7 +53,8 @@ _NEGATION: Final = re.compile(
     r"|n't\b|不|别|没|禁止"
 )
 _ENDED: Final = re.compile(
-    r"\b(?:no longer|not .{0,60}(?:any ?more|any longer)|stopped|quit|gave up|cancel(?:l?ed|s"
+    r"\b(?:no longer|not .{0,60}(?:any ?more|any longer)|stopped|quit|gave up|forgo|abandon(?:ed"
+    r"|s)?|decided not to|decided against|cancel(?:l?ed|s"
     r"|ling)?|called off|given up|drop(?:ped)? the|removed? the rule"
     r"|no need to|forget (?:about )?the|scrapped|off the table|không còn|khong con|(?:không|khong"
     r"|chẳng|thôi|khỏi|khoi|đừng|k) .{0,60}(?:nữa|nua)|bỏ|bo(?= )|hủy|huỷ|huy"
@@ -61,18 +63,19 @@ _ENDED: Final = re.compile(
 _CHANGED: Final = re.compile(
     r"\b(?:instead(?: of)?|switch(?:ed|es|ing)?|chang(?:ed?|es|ing)|moved?|from now on|from today"
     r"|as of today|correction|rather than|replac(?:e|ed|es|ing)"
-    r"|correct(?:ed)?|postpon(?:e|ed)|reschedul(?:e|ed)|push(?:ed)? (?:back|to)|delay(?:ed)?|brought forward"
+    r"|correct(?:ed)?|slip(?:s|ped)?|postpon(?:e|ed)|reschedul(?:e|ed)|push(?:ed)? (?:back|to)"
+    r"|delay(?:ed)?|brought forward"
     r"|rais(?:e|ed)|increas(?:e|ed)|reduc(?:e|ed)|lower(?:ed)?|upgrad(?:e|ed)"
     r"|became|becomes?|turned out|migrat(?:e|ed|es|ing)|extend(?:ed|s)?|took over|takes over|up to"
     r"|actually|anymore|no longer"
     r"|dời|lùi|hoãn|đổi|chuyển|thay|thay vì|thay cho|từ nay|từ giờ|từ hôm nay|nâng|tăng|giảm|tức "
-    r"là|sửa lại|nhầm|gia hạn|doi|lui|hoan|chuyen|tu nay|tu gio|nang|tang|giam|cũng được|cung "
+    r"là|đúng là|mới đúng|sửa lại|nhầm|gia hạn|doi|lui|hoan|chuyen|tu nay|tu gio|nang|tang|giam|cũng được|cung "
     r"duoc)\b"
     r"|改|换|更正|调整|推迟|延期|提前|升级|搬|而不是|暂定"
 )
 # Weaker: they say that it is so now, not that it was otherwise.
 _NOW: Final = re.compile(
-    r"\b(?:now|new|already|finally|giờ|bây giờ|hiện|còn|gio|mới|vừa|thật ra|sorry|update[ds]?|grew"
+    r"\b(?:now|already|finally|giờ|bây giờ|hiện|còn|gio|mới|vừa|thật ra|sorry|update[ds]?|grew"
     r"|to be exact|fixed)\b|现在|已经|目前"
 )
 

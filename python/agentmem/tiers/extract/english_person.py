@@ -26,9 +26,6 @@ _APPOINTMENTS: Final = words(
 # "I always worry": a mood of the moment, however often.
 _UNEASY: Final = words("worry feel wonder hope think wish seem need mean want know say forget")
 _THINKING: Final = words("think wonder worry look hope consider try feel ask guess write wait want")
-_TEAM_CHOICES: Final = words(
-    "use support switch adopt move drop keep go migrate start stop ship replace"
-)
 _JOBS: Final = words(
     "nurse chef cook student lawyer freelancer clerk architect analyst intern executive lead head "
     "founder ceo cto pilot "
@@ -53,7 +50,7 @@ _EVALUATIVE: Final = words("easier harder better nicer simpler cleaner too hard 
                                "distracting confusing useful helpful relaxing more less most")  # fmt: skip
 
 
-def of_person(said: Said) -> Told | None:
+def of_person(said: Said) -> Told | None:  # noqa: PLR0915 - a chain of rules is long and plain
     """What a clause tells whose subject is the speaker, or a person of theirs."""
     verb, rest, clause = said.verb, said.rest, said.clause
     base, adverbs = verb.base, verb.adverbs
