@@ -71,7 +71,7 @@ _CHANGED: Final = re.compile(
     r"|dời|lùi|hoãn|đổi|chuyển|thay|thay vì|thay cho|từ nay|từ giờ|từ hôm nay|nâng|tăng|giảm|tức "
     r"là|đúng là|mới đúng|sửa lại|nhầm|gia hạn|doi|lui|hoan|chuyen|tu nay|tu gio|nang|tang|giam|cũng được|cung "
     r"duoc)\b"
-    r"|改|换|更正|调整|推迟|延期|提前|升级|搬|而不是|暂定"
+    r"|, not \b|改|换|更正|调整|推迟|延期|提前|升级|搬|而不是|暂定"
 )
 # Weaker: they say that it is so now, not that it was otherwise.
 _NOW: Final = re.compile(
@@ -99,6 +99,7 @@ _FORMER: Final = re.compile(
     r"|thay(?: cho| vì)?|thế chỗ|chứ không (?:phải|còn|làm|dùng)?|(?:không|khong|thôi|bỏ|khỏi) "
     r"(?:còn )?(?:dùng|xài|dung|làm|lam|uống|ăn|chơi)?)\s+"
     r"(?P<what>[^\s,;.]+(?:\s+[^\s,;.]+){0,3})"
+    r"|,\s*not\s+(?P<denied>[^\s,;.]+(?:\s+[^\s,;.]+){0,2})"
     r"|(?:不再用?|而不是|代替|取代)(?P<han>[^，。,]{1,8})"
 )
 
@@ -181,7 +182,7 @@ def features(text: str) -> Features:
         _NOW.search(lower) is not None,
         frozenset().union(
             *(
-                words_of(match["what"] or match["han"])
+                words_of(match["what"] or match["denied"] or match["han"])
                 for match in _FORMER.finditer(_DATE.sub(" ", lower))
             )
         ),
