@@ -43,6 +43,7 @@ _PASSING: Final = words(
     "move miss book lose get go make do forget be have know hurt fail break buy"
 )
 _TEAM_CHOICES: Final = words("use support adopt drop migrate ship deprecate")
+_ABILITIES: Final = words("play speak swim sing dance ski ride drive")
 _CONDITIONS: Final = words(
     "married single divorced engaged retired pregnant allergic diabetic asthmatic unemployed widowed"
 )
@@ -82,6 +83,12 @@ def of_person(said: Said) -> Told | None:  # noqa: PLR0915 - a chain of rules is
         return "decision", None, 0.8
     if verb.modal == "will" and said.clause.who == "we" and base in _TEAM_CHOICES and not said.when:
         return "decision", None, 0.75
+    if verb.modal == "can" and not verb.is_negated and base in _ABILITIES and rest:
+        return "persona", "skill", 0.75
+    if verb.modal == "can" and verb.is_negated and base in {"eat", "drink", "tolerate"} and rest:
+        return "fact", "health", 0.75
+    if base == "adopt" and not lexicon.KIN.isdisjoint(rest):
+        return "event", None, 0.8
     if verb.modal == "can":
         return ("decision", None, 0.7) if verb.ends and own else None
     if base in lexicon.LIKES and (verb.is_present or (verb.is_perfect and "always" in adverbs)):
@@ -135,6 +142,8 @@ def of_person(said: Said) -> Told | None:  # noqa: PLR0915 - a chain of rules is
             :2
         ] == ["next", "time"]
         return ("decision", None, 0.7) if lasting and own else None
+    if verb.is_perfect and verb.copula and {"for", "since"} & set(rest) and verb.form == "past":
+        return "fact", None, 0.75
     participle = said.sentence_tokens[verb.rest - 1] if verb.copula and verb.form == "past" else ""
     if participle and (participle in lexicon.MOODS or base in _UNEASY | {"fill", "touch"}):
         return None
@@ -319,6 +328,20 @@ def _of_past(said: Said) -> Told | None:
         }
     ):
         return "event", None, 0.85
+    if base == "get" and {
+        "job",
+        "promotion",
+        "offer",
+        "visa",
+        "license",
+        "licence",
+        "raise",
+        "degree",
+        "puppy",
+    } & set(rest[:5]):
+        return "event", None, 0.8
+    if base == "grow" and rest[:2] == ["up", "in"]:
+        return "fact", "origin", 0.8
     if base in {"study", "graduate"} and rest and not said.when:
         return "fact", None, 0.75
     if base in {
@@ -393,6 +416,12 @@ def _of_being(said: Said) -> Told | None:
         and not verb.is_negated
     ):
         return "fact", "name", 0.8
+    if "intolerant" in rest[:3]:
+        return "fact", "health", 0.85
+    if rest[:1] == ["on"] and "team" in rest[1:5]:
+        return "fact", "team", 0.8
+    if clause.who == "name" and rest[0] in {"our", "my"} and len(rest) > 1:
+        return "fact", None, 0.8
     if rest[0] == "from" and len(rest) > 1:
         return "fact", "origin", 0.85
     if rest[0] in lexicon.MOODS or rest[0] in {

@@ -26,7 +26,7 @@ _STARTERS: Final = (
 _HINTS: Final = (
     lexicon.LASTING_WORDS
     | frozenset(phrase.split()[-1] for phrase in lexicon.LASTING)
-    | {"rule", "must"}
+    | {"rule", "must", "again"}
 )
 _SHORT_BAN: Final = 8
 _GENERAL: Final = words("all every any each everything anything")
@@ -73,7 +73,7 @@ def _order_at(tokens: list[str], at: int, end: int, *, is_strict: bool = False) 
         and k > at
         and tokens[k - 1] in {"always", "never"}
         and tokens[k].isalpha()
-        and lemma(tokens[k])[1] in {"base", ""}
+        and lemma(tokens[k])[1] == "base"
     ):
         return k + 1
     if (
@@ -81,7 +81,7 @@ def _order_at(tokens: list[str], at: int, end: int, *, is_strict: bool = False) 
         and k + 1 < end
         and tokens[k] in {"always", "never"}
         and tokens[k + 1].isalpha()
-        and lemma(tokens[k + 1])[1] in {"base", ""}
+        and lemma(tokens[k + 1])[1] == "base"
     ):
         return k + 2
     if k < end and tokens[k] == "do" and k + 1 < end and tokens[k + 1] == "not":
@@ -113,7 +113,7 @@ def read_rule(tokens: list[str], places: list[Word], ended: str, reading: Readin
         or any(phrase in whole for phrase in lexicon.LASTING)
     )
     found: list[Found] = []
-    if lasting or tokens[0] in _STARTERS or "rule" in tokens or "must" in tokens:
+    if lasting or hinted or tokens[0] in _STARTERS or "rule" in tokens or "must" in tokens:
         for start, end in _merged(tokens, _pieces(tokens)):
             rule = _rule_of(tokens, places, start, end, reading=reading)
             if rule is not None:
@@ -192,6 +192,11 @@ def _rule_of(
         "requirement",
     } & set(piece[1:6]):
         return _found(tokens, places, start, end, reading, "assistant", 0.85, ends=True)
+    freed = (text.startswith("no need") and {"anymore", "more", "longer"} & set(piece)) or (
+        text.startswith(("you can ", "you may ")) and piece[-1] == "again"
+    )
+    if freed:
+        return _found(tokens, places, start, end, reading, "assistant", 0.8, ends=True)
     verb = _order_at(tokens, order, end)
     if verb:
         if not (

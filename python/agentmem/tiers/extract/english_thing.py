@@ -21,6 +21,9 @@ _INNER: Final = words(
 )
 # What a date begins with, right after "was".
 _WHEN: Final = words("on yesterday last today in one two three four five six a this")
+_ADJUSTS: Final = words("raise reduce increase lower cut limit extend double")
+_RUNS: Final = words("deploy host run ship release store track use build test")
+_SHORT: Final = 6
 _GROWS: Final = words("get become grow worsen improve deteriorate heal flare")
 
 
@@ -136,6 +139,9 @@ def of_thing(said: Said) -> Told | None:
             return (kind, " ".join(noun[-3:]), 0.8) if plain else None
         plain = any(token[:1].isdecimal() for token in rest) or said.rest_text[:1].isupper()
         return ("fact", " ".join(noun[-3:]), 0.75) if plain else None
+    number = any(token[:1].isdecimal() for token in rest)
+    if verb.copula and verb.base in _ADJUSTS and number and not verb.is_negated:
+        return ("event" if said.when else "fact"), None, 0.75
     if verb.copula and verb.form == "past":
         if verb.base in {"set", "choose", "decide", "agree"} and verb.copula in {
             "is",
@@ -194,6 +200,11 @@ def of_thing(said: Said) -> Told | None:
         plain = any(token[:1].isdecimal() for token in rest) or any(
             word[:1].isupper() for word in said.rest_text.split()[:6]
         )
+        plain = plain or (
+            verb.base in {"use", "live"}
+            and len(rest) <= _SHORT
+            and rest[0] not in {"a", "the", "it", "this"}
+        )
         return ("fact", None, 0.75) if plain and not verb.is_negated else None
     if verb.base == "come" and rest[:1] == ["first"]:
         return "persona", None, 0.75
@@ -218,6 +229,11 @@ def of_group(said: Said) -> Told | None:
         and {"with", "to"} & set(said.rest[:2])
     ):
         return "decision", None, 0.8
+    if said.clause.who == "we" and not verb.is_negated and not said.when:
+        runs = verb.is_present and verb.base in _RUNS and said.rest[:1]
+        stands = verb.base == "be" and verb.copula == "are" and said.rest[:1] == ["on"]
+        if runs or (stands and len(said.rest) <= _SHORT):
+            return "fact", None, 0.75
     if verb.base in {"switch", "move", "migrate"} and verb.is_past and "to" in said.rest:
         return "decision", None, 0.8
     if said.clause.who == "we" and verb.is_present and said.when and not verb.is_negated:

@@ -66,7 +66,7 @@ TIME_WORDS: Final = words(
 )  # fmt: skip
 
 KIN: Final = words(
-    "wife husband son daughter father mother dad mom mum parents brother sister boss manager "
+    "brothers sisters cats dogs daughters nephews nieces cousins grandchildren grandson granddaughter twins wife husband son daughter father mother dad mom mum parents brother sister boss manager "
     "colleague friend friends kids "
     "children family cat dog roommate partner girlfriend boyfriend fiance fiancee uncle aunt "
     "cousin grandmother grandfather "
@@ -122,7 +122,7 @@ DECIDES: Final = words(
 )
 PLANS: Final = words("plan intend aim")
 EVENTS: Final = words(
-    "buy purchase book schedule reschedule cancel sign move receive finish complete start begin "
+    "flood burn leak buy purchase book schedule reschedule cancel sign move receive finish complete start begin "
     "join leave quit resign marry "
     "die graduate win lose break fall sell pay visit attend meet launch ship release deploy submit "
     "apply register enroll "
@@ -151,7 +151,7 @@ MILESTONES: Final = words(
     "announce approve receive install replace submit"
 )  # fmt: skip
 RULE_VERBS: Final = words(
-    "use push commit add touch edit delete deploy merge write mention send call ask change run "
+    "tag prefix wrap lint mock cc hardcode reuse document validate escape share reveal capitalize indent apologize invent guess use push commit add touch edit delete deploy merge write mention send call ask change run "
     "include answer reply respond "
     "keep format explain speak talk address avoid put show start name skip remove rename modify "
     "create install suggest "
@@ -223,7 +223,7 @@ VERBS: Final = (
            "resolve wish consider "
            "believe wonder guess suppose support sleep freeze expire sit fit cost belong last "
            "contain love end own draw "
-           "slip worsen improve deteriorate heal value prioritize prioritise convert deprecate learn train suffer rotate support "
+           "tag prefix wrap lint mock hardcode reuse document validate escape share reveal capitalize indent apologize invent guess flood burn leak raise lower double host store track slip worsen improve deteriorate heal value prioritize prioritise convert deprecate learn train suffer rotate support "
            "provide offer worry rely miss suit forget steal sing ride occur handle involve flare "
            "take-over replace "
            "switch stand act major serve head weigh measure count total chase ache swell turn")
