@@ -337,8 +337,8 @@ _ABSOLUTE: Final[dict[Language, tuple[tuple[str, Resolve], ...]]] = {
          _absolute),
         (r"(?:ngày|ngay|mùng|mồng|mung)?\s?(?P<d>3[01]|[12]\d|0?[1-9])\s(?:tháng|thang)\s(?P<m>1[0-2]|0?[1-9])(?!\d)"
          r"(?:,?\s(?:năm|nam)\s(?P<y>\d{4}))?", _absolute),
-        (r"(?:ngày|ngay|mùng|mồng|mung)\s(?P<d>3[01]|[12]\d|0?[1-9])(?![\d/])", _day_of_month),
-        (r"(?:tháng|thang)\s(?P<m>1[0-2]|0?[1-9])(?!\d)(?:\s?(?:/|năm|nam)\s?(?P<y>\d{4}))?", _absolute),
+        (r"(?:ngày|ngay|mùng|mồng|mung)\s(?P<d>3[01]|[12]\d|0?[1-9])(?![\d/])(?:\s(?:này|nay|tới|toi))?", _day_of_month),
+        (r"(?:tháng|thang)\s(?P<m>1[0-2]|0?[1-9])(?!\d)(?:\s?(?:/|năm|nam)\s?(?P<y>\d{4})|\s(?:này|nay|tới|toi))?", _absolute),
     ),
     "zh": (
         _ISO,
@@ -475,6 +475,8 @@ def find_dates(text: str, said: datetime, language: Language) -> list[Dated]:
         return []
     taken: list[Dated] = []
     for found in _matches(lower, said.date(), language):
+        if found.start and text[found.start : found.end] == "Mai":
+            continue  # a name, not tomorrow
         if all(found.end <= other.start or found.start >= other.end for other in taken):
             taken.append(found)
     taken.sort(key=lambda found: found.start)

@@ -66,7 +66,9 @@ TIME_WORDS: Final = words(
 )  # fmt: skip
 
 KIN: Final = words(
-    "brothers sisters cats dogs daughters nephews nieces cousins grandchildren grandson granddaughter twins wife husband son daughter father mother dad mom mum parents brother sister boss manager "
+    "brothers sisters cats dogs daughters nephews nieces cousins grandchildren grandson "
+    "granddaughter twins wife husband son daughter father mother dad mom mum parents brother "
+    "sister boss manager "
     "colleague friend friends kids "
     "children family cat dog roommate partner girlfriend boyfriend fiance fiancee uncle aunt "
     "cousin grandmother grandfather "
@@ -151,7 +153,9 @@ MILESTONES: Final = words(
     "announce approve receive install replace submit"
 )  # fmt: skip
 RULE_VERBS: Final = words(
-    "tag prefix wrap lint mock cc hardcode reuse document validate escape share reveal capitalize indent apologize invent guess use push commit add touch edit delete deploy merge write mention send call ask change run "
+    "tag prefix wrap lint mock cc hardcode reuse document validate escape share reveal capitalize "
+    "indent apologize invent guess use push commit add touch edit delete deploy merge write "
+    "mention send call ask change run "
     "include answer reply respond "
     "keep format explain speak talk address avoid put show start name skip remove rename modify "
     "create install suggest "
@@ -223,7 +227,10 @@ VERBS: Final = (
            "resolve wish consider "
            "believe wonder guess suppose support sleep freeze expire sit fit cost belong last "
            "contain love end own draw "
-           "tag prefix wrap lint mock hardcode reuse document validate escape share reveal capitalize indent apologize invent guess flood burn leak raise lower double host store track slip worsen improve deteriorate heal value prioritize prioritise convert deprecate learn train suffer rotate support "
+           "tag prefix wrap lint mock hardcode reuse document validate escape share reveal "
+           "capitalize indent apologize invent guess flood burn leak raise lower double host store "
+           "track slip worsen improve deteriorate heal value prioritize prioritise convert "
+           "deprecate learn train suffer rotate support "
            "provide offer worry rely miss suit forget steal sing ride occur handle involve flare "
            "take-over replace "
            "switch stand act major serve head weigh measure count total chase ache swell turn")

@@ -157,7 +157,8 @@ _HEADER: Final = re.compile(
     r"[^\n.!?。！？:：]{1,80}(?::\d\d(?!\d)[^\n.!?。！？:：]{0,40}){0,6}(?:: |：)"
 )
 _SAYS: Final = re.compile(
-    r"\b(?:i|we|my|let|let's|imagine|pretend|suppose|if|our|you|always|never|from|rule|is|are|must|should|please|remember|decision"
+    r"\b(?:i|we|my|let|let's|imagine|pretend|suppose|if|our|you|always|never|from|rule|is|are|must"
+    r"|should|please|remember|decision"
     r"|decided|update|correction"
     r"|luôn|không|đừng|từ|phải|quy|nhớ|là|mình|tôi|em|anh|nhóm|tu|khong|dung|nho|minh|toi)\b|[我规决永别请记以]",
     re.IGNORECASE,

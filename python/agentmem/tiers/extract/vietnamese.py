@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from agentmem.tiers.extract import vietnamese_words as lexicon
@@ -45,7 +45,7 @@ def _tokens(sentence: Sentence) -> tuple[list[str], list[Word], bool]:
     return tokens, places, is_bare
 
 
-def read_vietnamese(sentence: Sentence, reading: Reading, said_at: datetime) -> list[Found]:
+def read_vietnamese(sentence: Sentence, reading: Reading, said_at: datetime) -> list[Found]:  # noqa: PLR0915 - a chain of rules is long and plain
     """Return the facts that a sentence states.
 
     Args:
@@ -111,6 +111,10 @@ def read_vietnamese(sentence: Sentence, reading: Reading, said_at: datetime) -> 
         subject.verb = verb
         if hearsay and subject.who != "user":
             continue
+        if when is not None and when.is_bare_weekday and when.when.date() > said_at.date():
+            happened = not lexicon.PAST.isdisjoint(tokens[piece.start : piece.end])
+            if happened and when.when.toordinal() > _WEEK and not view.has(lexicon.RESCHEDULES):
+                when = replace(when, when=when.when - timedelta(days=_WEEK))
         told = told_of(view, subject, when)
         formerly = view.has(lexicon.FORMERLY, piece.start)
         previous = subject if subject.start != subject.verb or previous is not None else previous
@@ -169,6 +173,7 @@ _REGULARLY: Final = Phrases(
 )
 _NOW: Final = words("giờ hiện bây gio hien")
 _LONGEST_VALUE: Final = 200
+_WEEK: Final = 7
 _MOST_BEFORE_VALUE: Final = 2
 # What stands before the value of a slot.
 _BEFORE_VALUE: Final = Phrases.union(

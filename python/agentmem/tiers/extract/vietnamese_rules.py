@@ -125,7 +125,11 @@ def read_rules(
     )
     if ordered and lasting:
         return _rule(places, first, end, reading, "assistant", tokens, confidence=0.9)
-    if ordered and at(lexicon.STYLES, verb) and tokens[verb] in {"gọi", "xưng", "goi"}:
+    if (
+        ordered
+        and at(lexicon.STYLES, verb + must)
+        and tokens[verb + must] in {"gọi", "xưng", "goi"}
+    ):
         return _rule(places, first, end, reading, "assistant", tokens, confidence=0.85)
     then = next((j for j in range(start, end) if tokens[j] in _THEN), -1)
     if (

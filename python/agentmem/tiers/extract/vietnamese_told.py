@@ -23,6 +23,9 @@ _CONDITIONS: Final = Phrases(
 )
 
 # "Đổi ý rồi": a mind changed, not said to what.
+_ABILITIES: Final = Phrases(
+    "bơi|lái|nấu|chơi|nói|viết|tiếng|hát|nhảy|đánh|đàn|code|lập trình|ngoại ngữ"
+)
 _BARE_CHANGE: Final = 3
 
 Told = tuple[str, str | None, float]
@@ -198,7 +201,8 @@ def _classify(  # noqa: PLR0915 - a chain of rules is long and plain
         job = tail & {"việc", "viec", "làm", "lam"} and tokens[k] in {"nghỉ", "nghi"}
         if tokens[k] in {"nghỉ", "nghi"} and not job:
             return ("event", None, 0.75) if when else None
-        return ("event" if job or (when and not done) else "persona"), "stops", 0.75
+        plan = tail & {"vụ", "chuyến", "lịch", "kế", "chuyen", "lich"}
+        return ("event" if job or plan or (when and not done) else "persona"), "stops", 0.75
     if view.at(lexicon.DECIDES, k) and not negated:
         if tokens[k] in {"duyệt", "phê", "duyet", "phe"}:
             return "event", None, 0.8
@@ -255,7 +259,10 @@ def _classify(  # noqa: PLR0915 - a chain of rules is long and plain
     if person:
         if view.at(lexicon.SKILLS, k) and not (
             tokens[k] in {"biết", "biet"}
-            and (negated or tokens[k + 1 : k + 2] in (["là"], ["la"], ["rồi"], ["ơn"]))
+            and (
+                (negated and not view.at(_ABILITIES, k + 1))
+                or tokens[k + 1 : k + 2] in (["là"], ["la"], ["rồi"], ["ơn"])
+            )
         ):
             size = view.at(lexicon.SKILLS, k)
             if (

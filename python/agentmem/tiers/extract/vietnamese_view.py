@@ -9,11 +9,13 @@ from typing import Final
 from agentmem.tiers.extract import vietnamese_words as lexicon
 from agentmem.tiers.extract.segments import Word
 from agentmem.tiers.extract.vietnamese_words import Phrases
+from agentmem.tiers.word_list import words
 
 __all__ = ["PREDICATES", "Subject", "View", "skip", "subject_of"]
 
 # Verbs that also name what happens: "họp nhóm", "thi cuối kỳ".
 _HAPPENINGS: Final = Phrases("họp|thi|khám|phỏng vấn|cưới|demo|đi chơi|thuyết trình")
+_DIRECTIONS: Final = words("lên ra vào về đến tới này để len vao ve den toi nay de")
 _LONGEST_NOUN: Final = 7
 _PLAYS: Final = Phrases(
     "chơi|tập|chạy bộ|đá bóng|đá banh|bơi|học|đi bộ|đọc|nghe|xem|uống|ăn|tập gym|đạp xe|ăn chay"
@@ -159,7 +161,7 @@ def subject_of(view: View, place: int, previous: Subject | None) -> Subject:
         for k in range(place + 1, min(place + _LONGEST_NOUN, view.end)):
             if view.at(lexicon.RESCHEDULES, k):
                 return Subject("noun", " ".join(tokens[place:k]), place, k)
-    if not _predicate_at(view, place):
+    if not _predicate_at(view, place) and tokens[place] not in _DIRECTIONS:
         for k in range(
             place + max(1, view.at(lexicon.APPOINTMENTS, place)),
             min(place + _LONGEST_NOUN, view.end),
@@ -173,7 +175,7 @@ def subject_of(view: View, place: int, previous: Subject | None) -> Subject:
 
 def _noun_verb(view: View, k: int) -> bool:
     return bool(
-        view.at(lexicon.IS, k) or view.at(lexicon.STATES, k) or view.at(lexicon.RESCHEDULES, k)
+        view.at(lexicon.IS, k) or view.at(lexicon.SWITCHES, k) > 1 or view.at(lexicon.STATES, k) or view.at(lexicon.RESCHEDULES, k)
         or view.at(lexicon.DECIDES, k)
         or (view.at(lexicon.NAME, k) and view.is_capital(k + view.at(lexicon.NAME, k)))
         or (view.at(lexicon.ADVERBS, k) and view.at(PREDICATES, k + view.at(lexicon.ADVERBS, k)) and view.tokens[k] in lexicon.PAST | lexicon.FUTURE | {"bị", "được", "phải", "đang"})

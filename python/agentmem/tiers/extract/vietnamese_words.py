@@ -96,7 +96,7 @@ WE: Final = Phrases(
     "nhóm mình|nhóm em|nhóm tôi|nhóm|cả nhóm|team|team mình|cả team|team em|chúng tôi|chúng ta"
     "|chúng mình|chúng em|bọn mình|bọn em|bọn tôi|tụi mình"
     "|tụi em|tụi tui|bên mình|bên em|công ty|công ty mình|công ty em|công ty tôi|phòng mình|phòng "
-    "em|dự án|lớp mình|lớp em|gia đình mình|gia đình em"
+    "em|dự án|lớp mình|lớp em|gia đình mình|cả nhà mình|cả nhà|cả gia đình mình|gia đình em"
     "|nhà mình|nhà em|nhà tôi|vợ chồng mình|vợ chồng em|khách hàng|khách|sếp|ban giám đốc|bên khách|đội mình|đội"
 )  # fmt: skip
 TEAM: Final = words(
@@ -164,7 +164,7 @@ SKILLS: Final = Phrases(
 TRAITS: Final = Phrases(
     "hướng nội|hướng ngoại|khó tính|kỹ tính|cẩn thận|lười|chăm|nhát|nóng tính|hậu đậu|ăn chay|ăn "
     "kiêng|thuận tay trái|là người|tính|tiết kiệm|mù màu|cận|dậy sớm|thức khuya|ngủ muộn|ngủ sớm"
-    "|ăn cay|hay quên|cầu toàn|nhạy cảm với|mù đường|say xe|dễ"
+    "|ăn cay|hay quên|cầu toàn|nhạy cảm với|mù đường|quen|say xe|dễ"
 )  # fmt: skip
 NAME: Final = Phrases("tên là|tên|tên thật là|tên đầy đủ là|biệt danh là")
 LIVES: Final = Phrases(
@@ -180,7 +180,7 @@ WORKS: Final = Phrases(
 HAS: Final = Phrases("có|nuôi|sở hữu|có một|đã có")
 HEALTH: Final = Phrases(
     "dị ứng|bị dị ứng|bị tiểu đường|bị cận|bị đau|bị hen|bị huyết áp|bị viêm|bị bệnh|mắc bệnh|bị "
-    "gout|có bầu|mang thai|bị trào ngược|bị mất ngủ|bị thoái hóa|bị đau dạ dày|bị suyễn|bị cao "
+    "gout|có bầu|mang thai|nằm viện|bị trào ngược|bị mất ngủ|bị thoái hóa|bị đau dạ dày|bị suyễn|bị cao "
     "huyết áp|bị|không ăn được|không uống được"
 )
 DECIDES: Final = Phrases(
