@@ -200,14 +200,18 @@ def sentences(text: str) -> Iterator[Sentence]:
     """Yield the sentences of a text that ``blank_foreign`` has passed over."""
     words: list[Word] = []
     previous = 0
+    lower = text.lower().replace("’", "'")
+    if len(lower) != len(text):  # a letter whose lower case is longer: fold each word by itself
+        lower = ""
+    has_lines = "\n" in text
     for match in _WORD.finditer(text):
         start, end = match.span()
-        if words and "\n" in text[previous:start]:
+        if has_lines and words and text.find("\n", previous, start) >= 0:
             yield Sentence(words, "")
             words = []
-        raw = match[0]
         previous = end
-        if raw in _ENDERS:
+        raw = text[start:end]
+        if end - start == 1 and raw in _ENDERS:
             after = text[end : end + 1]
             closes = raw in _WIDE_ENDERS or not after or after.isspace() or after in "\"'”’)）"
             short = raw == "." and bool(words) and words[-1].text in _SHORT
@@ -217,6 +221,7 @@ def sentences(text: str) -> Iterator[Sentence]:
                 words = []
                 continue
         if len(words) < MAX_SENTENCE_WORDS:
-            words.append(Word(raw.lower().replace("’", "'"), start, end, raw))
+            folded = lower[start:end] or raw.lower().replace("’", "'")
+            words.append(Word(folded, start, end, raw))
     if words:
         yield Sentence(words, "")
