@@ -19,6 +19,7 @@ class Statements:
         self.asked = []
 
     def extract(self, messages, *, context=()):
+        del context
         self.asked.append([message.id for message in messages])
         found = []
         for message in messages:
@@ -53,7 +54,7 @@ class Broken(Statements):
 def hang(released):
     """Return something to do instead: wait until the event is set."""
 
-    def instead(messages):
+    def instead(_messages):
         released.wait(30)
         return []
 

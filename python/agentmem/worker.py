@@ -64,14 +64,20 @@ class Worker:
         package = str(Path(__file__).resolve().parents[1])
         paths = environment.get("PYTHONPATH", "")
         environment["PYTHONPATH"] = package + (os.pathsep + paths if paths else "")
-        return subprocess.Popen(  # noqa: S603 - this interpreter, our own module
-            [sys.executable, "-m", "agentmem.worker", self._settings],
+        process = subprocess.Popen(
+            [sys.executable, "-m", "agentmem.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env=environment,
             close_fds=True,
         )
+        # By the pipe: what an extractor is made of may be secret, and arguments are seen by all.
+        if process.stdin is not None:
+            with suppress(OSError):
+                process.stdin.write(self._settings.encode() + b"\n")
+                process.stdin.flush()
+        return process
 
     @property
     def pid(self) -> int | None:
@@ -91,16 +97,20 @@ class Worker:
         with self._lock:
             is_due = time.monotonic() - self._started_s >= RESTART_S
             if self._process.poll() is not None and is_due and not self._is_stopped:
+                self._close_pipe()
                 self._process = self._start()
+
+    def _close_pipe(self) -> None:
+        if self._process.stdin is not None:
+            with suppress(OSError):
+                self._process.stdin.close()
 
     def stop(self, timeout_s: float = STOP_S) -> None:
         """Tell the process to end and wait for it; one that does not is ended."""
         with self._lock:
             self._is_stopped = True
             process = self._process
-        if process.stdin is not None:
-            with suppress(OSError):
-                process.stdin.close()
+            self._close_pipe()
         try:
             process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -187,9 +197,9 @@ def pace(runs: int) -> int:
     return WARM_UP[runs] if runs < len(WARM_UP) else EVERY
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Work until the host closes the pipe or dies."""
-    settings = json.loads(arguments[0])
+def main() -> None:
+    """Work until the host closes the pipe, whose first line is the settings, or dies."""
+    settings = json.loads(sys.stdin.buffer.readline())
     stopping = threading.Event()
     threading.Thread(target=_watch, args=(stopping,), daemon=True).start()
     with suppress(OSError):
@@ -280,4 +290,4 @@ def _extractor(given: Any) -> Any:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -216,9 +216,9 @@ def candidate(messages, **more):
 
 BAD = {
     "throws": boom,
-    "gives text": lambda messages: "junk",
-    "gives nothing": lambda messages: None,
-    "gives objects": lambda messages: [object()],
+    "gives text": lambda _: "junk",
+    "gives nothing": lambda _: None,
+    "gives objects": lambda _: [object()],
     "invents a source": lambda messages: candidate(messages, source="L0:999"),
     "names no source": lambda messages: candidate(messages, source=None),
     "spans outside": lambda messages: candidate(messages, span=(0, 10_000)),
@@ -228,7 +228,7 @@ BAD = {
     "no text": lambda messages: candidate(messages, text=7),
     "sure beyond measure": lambda messages: candidate(messages, confidence=7),
     "priority beyond": lambda messages: candidate(messages, priority=1000),
-    "naive time": lambda messages: candidate(messages, event_time=datetime(2026, 1, 1)),
+    "naive time": lambda messages: candidate(messages, event_time=NOW.replace(tzinfo=None)),
     "value is no JSON": lambda messages: candidate(messages, value=object()),
     "ends before it begins": lambda messages: candidate(messages, valid_to=NOW - timedelta(days=1)),
     "floods": lambda messages: [candidate(messages, text=f"x{n}")[0] for n in range(300)],
@@ -293,7 +293,7 @@ def test_secrets_in_an_answer_and_in_an_error_are_redacted(open_memory):
     assert secret not in fact.text
     assert secret not in str(fact.value)
 
-    def leak(messages):
+    def leak(_messages):
         raise RuntimeError(f"bad key {secret}")
 
     extractor.instead = leak
@@ -353,7 +353,7 @@ def test_two_runs_at_once_do_the_work_once(open_memory):
 
 
 def test_two_runs_without_the_lock_do_the_work_once(open_memory, monkeypatch):
-    monkeypatch.setattr("agentmem.store.lock.FileLock.try_acquire", lambda self: True)
+    monkeypatch.setattr("agentmem.store.lock.FileLock.try_acquire", lambda _: True)
     test_two_runs_at_once_do_the_work_once(open_memory)
 
 

@@ -35,7 +35,7 @@ def test_a_capture_is_searchable_and_leaves_a_job(memory):
     assert (job.step, job.session, job.turns, job.attempts, job.error) == (
         "extract",
         "s",
-        2,
+        1,
         0,
         None,
     )
