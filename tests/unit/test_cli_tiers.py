@@ -61,5 +61,5 @@ def test_a_trace_is_drawn_once_each_with_the_words_of_its_span():
         "├─ L1:1  one fact",
         "│  └─ L0:1  “abc”",
         "└─ L1:2  other",
-        "   └─ L0:1  (see above)",
+        "   └─ L0:1  “abc def”",
     ]

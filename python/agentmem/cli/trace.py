@@ -16,7 +16,7 @@ MAX_DEPTH = 64
 def tree(trace: Trace) -> list[str]:
     """Return a trace as lines: each row under those that rest on it, L0 quoted by its span.
 
-    A row that was shown is named again, and what is below it is not repeated.
+    A fact that was shown is named again, and what is below it is not repeated.
     """
     steps = {step.id: step for step in trace.path}
     shown: set[str] = set()
@@ -26,7 +26,8 @@ def tree(trace: Trace) -> list[str]:
         span = None if above is None else above.spans.get(step.id)
         text = step.text if span is None else step.text[span[0] : span[1]]
         quoted = f"“{_short(text)}”" if step.tier == "L0" else _short(text)
-        again = step.id in shown
+        # The same turn may be quoted for another of its words.
+        again = step.id in shown and step.tier != "L0"
         lines.append(f"{prefix}{branch}{step.id}  {'(see above)' if again else quoted}")
         shown.add(step.id)
         if again or deep >= MAX_DEPTH:
