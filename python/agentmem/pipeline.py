@@ -9,8 +9,6 @@ from agentmem.models import Persona, Report, Scene
 from agentmem.opened import Opened, Progress
 from agentmem.protocols import Extractor
 from agentmem.store import personas, scenes
-from agentmem.tiers.consolidate import consolidate
-from agentmem.tiers.session_end import end_session
 
 __all__ = ["Pipeline", "checked_extractor", "checked_timeout"]
 
@@ -70,6 +68,8 @@ class Pipeline:
             session: Only this session and the scopes that it is in; None for all pending work.
             progress: Called as ``progress(done, total)``.
         """
+        from agentmem.tiers.consolidate import consolidate
+
         return consolidate(self._shared, self._scope, session=session, progress=progress)
 
     def end_session(self, session: str) -> Persona:
@@ -83,6 +83,8 @@ class Pipeline:
         Raises:
             InvalidInputError: It is no name of a session.
         """
+        from agentmem.tiers.session_end import end_session
+
         return end_session(self._shared, self._scope, session)
 
     def scenes(self, *, limit: int = 100) -> list[Scene]:

@@ -272,5 +272,5 @@ def test_slots_are_found_in_their_scope_alone(memory):
     fact(memory, "web is fast", subject="web")
     fact(memory.scoped("other"), "the port is 81", subject="web", attribute="port", value=81)
     with memory._shared.database.read() as connection:
-        rows = facts.by_slots(connection, scopes.obtain(connection, ""), ["web", "nothing"])
+        rows = facts.by_slot(connection, scopes.obtain(connection, ""), "web", "port")
     assert [f"L1:{row.id}" for row in rows] == [here.id]

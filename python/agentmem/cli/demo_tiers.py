@@ -71,9 +71,11 @@ def describe(tiers: dict[str, Any]) -> str:
     """Return the part of the demo on tiers for people."""
     report = tiers["report"]
     lines = [
-        (f"\ncaptured {tiers['turns']} turns of {len(_SESSIONS)} conversations (L0), then built: "
-        f"{report.facts} facts, {report.superseded} of them superseded, "
-        f"{len(tiers['scenes'])} scenes, persona version {tiers['persona']['version']}"),
+        (
+            f"\ncaptured {tiers['turns']} turns of {len(_SESSIONS)} conversations (L0), then built: "
+            f"{report.facts} facts, {report.superseded} of them superseded, "
+            f"{len(tiers['scenes'])} scenes, persona version {tiers['persona']['version']}"
+        ),
         *(f"  {fact['id']}  {fact['kind']:<12} {fact['text']}" for fact in tiers["facts"]),
         *(f"  {scene['id']}  {scene['label']}" for scene in tiers["scenes"]),
         f"\npersona (L3):\n{tiers['persona']['text']}",

@@ -231,8 +231,9 @@ class _Applying:
 
     def _known(self, connection: apsw.Connection, one: _Ready) -> list[tuple[Fact, facts.FactRow]]:
         """Return the current facts that a candidate may touch, as the transaction sees them."""
-        subject = one.item.subject
-        slots = () if subject is None else facts.by_slots(connection, self.scope_id, [subject])
+        slots: Sequence[facts.FactRow] = ()
+        if one.item.subject is not None and one.item.attribute is not None:
+            slots = facts.by_slot(connection, self.scope_id, one.item.subject, one.item.attribute)
         found = (
             *facts.load(connection, sorted({*one.neighbours, *self.fresh})),
             *facts.by_digests(connection, [one.digest]).get(one.digest, ()),
