@@ -21,7 +21,6 @@ ARROWS = {
     "aio": {"memory", "errors"},
     "memory": {"operations", "pipeline", "opened", "tiers", "index", "toollog", "embedding", "store",
                "models", "protocols", "errors"},
-    "integrations": {"memory", "models", "protocols", "errors"},
     "pipeline": {"worker", "opened", "tiers", "store", "models", "protocols", "errors"},
     "worker": {"opened", "tiers", "store", "protocols", "errors"},
     "operations": {"opened", "tiers", "models", "protocols"},

@@ -274,3 +274,20 @@ def test_slots_are_found_in_their_scope_alone(memory):
     with memory._shared.database.read() as connection:
         rows = facts.by_slot(connection, scopes.obtain(connection, ""), "web", "port")
     assert [f"L1:{row.id}" for row in rows] == [here.id]
+
+
+def test_documents_of_a_host_become_no_scene(memory):
+    from agentmem import DocumentWrite
+
+    memory.documents.write(
+        [
+            DocumentWrite(
+                key="k", scope="a", value={"x": 1}, texts=["some text"], embeddings=[[1, 0]]
+            )
+        ]
+    )
+    assert memory.stats().jobs == ()
+    fact(memory.scoped("a"), "a statement")
+    assert memory.consolidate().ok
+    (scene_,) = memory.scenes()
+    assert len(scene_.members) == 1

@@ -108,11 +108,15 @@ def by_slot(
 def of_scope(
     connection: apsw.Connection, scope_id: int, *, after: int = 0, limit: int = 1_000_000
 ) -> list[FactRow]:
-    """Return current facts of one scope alone, with ids above ``after``, ascending."""
+    """Return current facts of one scope alone, with ids above ``after``, ascending.
+
+    A host's documents are not among them: they are data, and say nothing of what went on.
+    """
     return list(
         _select(
             connection,
-            "facts.scope_id = ? AND facts.id > ? AND facts.superseded_ms IS NULL",
+            "facts.scope_id = ? AND facts.id > ? AND facts.superseded_ms IS NULL "
+            "AND facts.kind <> 'document'",
             (scope_id, after, limit),
             "facts.id LIMIT ?",
         )

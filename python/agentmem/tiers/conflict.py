@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentmem._native import fold_text
-from agentmem.models import Judgement
+from agentmem.models import Judgement, Trust
 
 if TYPE_CHECKING:
     from agentmem.models import Candidate, Fact
@@ -14,19 +14,28 @@ if TYPE_CHECKING:
 __all__ = ["judge"]
 
 
-def judge(candidate: Candidate, known: Sequence[Fact]) -> Judgement:
+def judge(
+    candidate: Candidate,
+    known: Sequence[Fact],
+    *,
+    trust: Trust = Trust.USER,
+    cosines: Mapping[str, float] | None = None,
+) -> Judgement:
     """Return what a candidate is to the current facts of its scope.
 
     Args:
         candidate: The fact that was read.
         known: Current facts that it may touch: those that fill a slot of its subject, and those
             most like it, in any order; what was read before it in the same piece included.
+        trust: Where the candidate came from. It replaces nothing that is trusted more.
+        cosines: The cosine of the candidate to a known fact by its id, where there is one.
     """
+    del cosines
     folded = fold_text(candidate.text)
     same = [fact for fact in known if fold_text(fact.text) == folded]
     if same and not candidate.ends:
         return Judgement("duplicate", (same[0].id,))
-    held = [fact for fact in known if _fills_slot(fact, candidate)]
+    held = [fact for fact in known if fact.trust <= trust and _fills_slot(fact, candidate)]
     if candidate.ends and candidate.value is not None:
         held = [fact for fact in held if fact.value == candidate.value]
     if held:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agentmem.models import Candidate, Fact, Trust, to_ms
+from agentmem.models import Candidate, Fact, Trust, format_id, to_ms
 from agentmem.protocols import GivenEmbeddings
 from agentmem.store import cursors, embeddings, facts, jobs, turns
 from agentmem.store.index_rows import fact_index_rows
@@ -36,7 +36,8 @@ NEIGHBOURS: Final = 8
 NEIGHBOUR_DEPTH: Final = 50
 NEIGHBOUR_CHARS: Final = 1_000
 NUMBER_BITS: Final = (1 << 56) - 1
-# The place of the scope in a native hit.
+# Places in a native hit.
+_COSINE: Final = 5
 _SCOPE: Final = 8
 _WISHES: Final = ("persona", "instruction")
 
@@ -116,7 +117,7 @@ class _Ready(NamedTuple):
     item: NewFact
     digest: int
     vectors: bytes | None
-    neighbours: list[int]
+    neighbours: dict[int, float | None]
 
 
 def _prepare(opened: Opened, scope: str, found: Sequence[Checked]) -> list[_Ready]:
@@ -131,16 +132,17 @@ def _prepare(opened: Opened, scope: str, found: Sequence[Checked]) -> list[_Read
     if not isinstance(embedder, GivenEmbeddings):
         made = list(embed_texts(embedder, texts))
     now_ms, width = opened.now_ms(), embedder.ndim * 4
+    within: dict[str, Any] = {"scopes": [scope]} if scope else {}
     ready = []
     for (candidate, item), digest, vectors in zip(
         found, scope_digests(scope, texts), made, strict=True
     ):
         vector = np.frombuffer(vectors[:width], np.float32) if vectors else None
         hits = opened.index.search(
-            item.text[:NEIGHBOUR_CHARS], vector, k=NEIGHBOURS, depth=NEIGHBOUR_DEPTH,
-            weights=WEIGHTS, rrf_k=RRF_K, now_ms=now_ms, **({"scopes": [scope]} if scope else {}),
+            item.text[:NEIGHBOUR_CHARS], vector, space=embedder.id, k=NEIGHBOURS,
+            depth=NEIGHBOUR_DEPTH, weights=WEIGHTS, rrf_k=RRF_K, now_ms=now_ms, **within,
         )  # fmt: skip
-        near = [hit[0] & NUMBER_BITS for hit in hits if hit[_SCOPE] == scope]
+        near = {hit[0] & NUMBER_BITS: hit[_COSINE] for hit in hits if hit[_SCOPE] == scope}
         ready.append(_Ready(candidate, item, digest, vectors, near))
     return ready
 
@@ -161,7 +163,8 @@ class _Applying:
     superseded: int = 0
     is_finished: bool = True
     changed: dict[int, None] = field(default_factory=dict)
-    fresh: list[int] = field(default_factory=list)
+    # The facts of this piece, with their vectors.
+    fresh: dict[int, bytes | None] = field(default_factory=dict)
 
     def run(self, start: int, end: int, found: Sequence[_Ready]) -> _Applying:
         """Write a piece; an empty one only settles the job.
@@ -199,7 +202,12 @@ class _Applying:
             # It was forgotten since it was read.
             return
         known = self._known(connection, one)
-        verdict = judge(one.candidate, [fact for fact, _ in known])
+        verdict = judge(
+            one.candidate,
+            [fact for fact, _ in known],
+            trust=Trust(trust),
+            cosines=self._cosines(one),
+        )
         held = {fact.id: (fact, row) for fact, row in known}
         targets = [held[name] for name in verdict.facts if name in held]
         action = verdict.action
@@ -245,6 +253,24 @@ class _Applying:
         ordered = [rows[number] for number in sorted(rows)]
         return list(zip(facts.to_fact(connection, ordered), ordered, strict=True))
 
+    def _cosines(self, one: _Ready) -> dict[str, float]:
+        """Return how alike a candidate is to the facts around it, by their ids."""
+        import numpy as np
+
+        found = {
+            format_id(1, number): float(cosine)
+            for number, cosine in one.neighbours.items()
+            if cosine is not None
+        }
+        width = self.opened.embedder.ndim * 4
+        if one.vectors:
+            own = np.frombuffer(one.vectors[:width], np.float32)
+            for number, vectors in self.fresh.items():
+                if vectors:
+                    other = np.frombuffer(vectors[:width], np.float32)
+                    found[format_id(1, number)] = float(own @ other)
+        return found
+
     def _begins(self, item: NewFact) -> int:
         """Return from when a fact holds: a clock that ran ahead hides nothing until later."""
         return self.now_ms if item.valid_from_ms is None else min(item.valid_from_ms, self.now_ms)
@@ -270,7 +296,7 @@ class _Applying:
         else:
             embeddings.insert_vectors(connection, key, one.vectors, width)
         self.changed[number] = None
-        self.fresh.append(number)
+        self.fresh[number] = one.vectors
         self.written += 1
         return number
 
