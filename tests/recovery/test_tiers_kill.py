@@ -48,6 +48,7 @@ def filled(folder):
         for session in range(SESSIONS):
             lines = [f"fact s{session} a{n % 10} is v{n}" for n in range(LINES)]
             memory.capture(say(*lines), session=str(session))
+        memory.capture(say("persona user editor is vim"), session="last")
 
 
 def check_whole(memory):
@@ -68,13 +69,13 @@ def check_complete(folder):
         assert memory.consolidate().ok
         check_whole(memory)
         assert memory.stats().jobs == ()
-        assert memory.sql("SELECT count(*) FROM facts") == [(SESSIONS * LINES,)]
+        assert memory.sql("SELECT count(*) FROM facts") == [(SESSIONS * LINES + 1,)]
         held = {(fact.subject, fact.attribute): fact.value for fact in memory.facts(limit=10_000)}
         assert held == {
             (f"s{session}", f"a{n}"): f"v{n + LINES - 10}"
             for session in range(SESSIONS)
             for n in range(10)
-        }
+        } | {("user", "editor"): "vim"}
         assert memory.persona().version >= 1
         assert memory.consolidate().messages == 0
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agentmem.errors import ExtractorError, InvalidInputError
@@ -107,7 +106,7 @@ def check_candidates(
         begins = one.valid_from if one.valid_from is not None else message.time
         if one.valid_to is not None and one.valid_to <= begins:
             raise ExtractorError(f"{where}: valid_to must lie after valid_from")
-        kept.append(replace(one, valid_from=begins))
+        kept.append(one)
         items.append(
             {"text": one.text, "kind": one.kind, "subject": one.subject,
              "attribute": one.attribute, "value": one.value, "valid_from": begins,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agentmem.models import Candidate, Fact, Trust, format_id, to_ms
+from agentmem.models import Candidate, Fact, Trust, format_id, from_ms, to_ms
 from agentmem.protocols import GivenEmbeddings
 from agentmem.store import cursors, embeddings, facts, jobs, turns
 from agentmem.store.index_rows import fact_index_rows
@@ -197,13 +197,19 @@ class _Applying:
 
     def _apply(self, connection: apsw.Connection, one: _Ready) -> None:
         ((_, turn),) = one.item.sources
-        trust = _trust(connection, turn)
-        if trust is None:
+        found = _turn(connection, turn)
+        if found is None:
             # It was forgotten since it was read.
             return
+        trust, event_ms = found
+        candidate = one.candidate
+        if candidate.valid_from is None and event_ms is not None:
+            candidate = replace(candidate, valid_from=from_ms(event_ms))
+        # Without a time of its own a message comes after all that was read before it, whatever the
+        # clock said then or says now.
         known = self._known(connection, one)
         verdict = judge(
-            one.candidate,
+            candidate,
             [fact for fact, _ in known],
             trust=Trust(trust),
             cosines=self._cosines(one),
@@ -230,7 +236,7 @@ class _Applying:
             )
         elif action == "supersede":
             for fact, row in targets:
-                if _may_replace(fact, one.candidate.kind, trust):
+                if _may_replace(fact, candidate.kind, trust):
                     facts.supersede(
                         connection, row.id, by=number, at_ms=self.now_ms, valid_to_ms=begins
                     )
@@ -251,7 +257,12 @@ class _Applying:
             row.id: row for row in found if row.superseded_ms is None and row.scope == self.scope
         }
         ordered = [rows[number] for number in sorted(rows)]
-        return list(zip(facts.to_fact(connection, ordered), ordered, strict=True))
+        known = []
+        for fact, row in zip(facts.to_fact(connection, ordered), ordered, strict=True):
+            # A clock that ran ahead once must not make all that is said since the past.
+            ran_ahead = row.valid_from_ms is not None and row.valid_from_ms > self.now_ms
+            known.append((replace(fact, valid_from=None) if ran_ahead else fact, row))
+        return known
 
     def _cosines(self, one: _Ready) -> dict[str, float]:
         """Return how alike a candidate is to the facts around it, by their ids."""
@@ -301,9 +312,12 @@ class _Applying:
         return number
 
 
-def _trust(connection: apsw.Connection, turn: int) -> int | None:
-    row = connection.execute("SELECT trust FROM turns WHERE id = ?", (turn,)).fetchone()
-    return None if row is None else int(row[0])
+def _turn(connection: apsw.Connection, number: int) -> tuple[int, int | None] | None:
+    """Return the trust of a turn and its own time; None if it is not there any more."""
+    rows: list[Any] = connection.execute(
+        "SELECT trust, event_ms FROM turns WHERE id = ?", (number,)
+    ).fetchall()
+    return (int(rows[0][0]), rows[0][1]) if rows else None
 
 
 def _may_replace(fact: Fact, kind: str, trust: int) -> bool:
