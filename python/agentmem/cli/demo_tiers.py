@@ -51,7 +51,7 @@ def run_tiers(memory: Memory) -> dict[str, Any]:
     report = scoped.consolidate()
     persona = scoped.persona()
     scenes = scoped.scenes()
-    hits = scoped.recall(QUESTION, k=1, tiers=("L1", "L2"))
+    hits = scoped.recall(QUESTION, k=1)
     top = persona.id if persona.version else (hits[0].id if hits else None)
     return {
         "turns": captured,

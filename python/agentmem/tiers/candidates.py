@@ -108,8 +108,8 @@ def check_candidates(
             raise ExtractorError(f"{where}: valid_to must lie after valid_from")
         kept.append(one)
         items.append(
-            {"text": one.text, "kind": one.kind, "subject": one.subject,
-             "attribute": one.attribute, "value": one.value, "valid_from": begins,
+            {"text": one.text, "kind": one.kind, "subject": one.subject or None,
+             "attribute": one.attribute or None, "value": one.value, "valid_from": begins,
              "valid_to": one.valid_to, "priority": one.priority, "session": message.session,
              "sources": (one.source,)}
         )  # fmt: skip
