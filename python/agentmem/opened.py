@@ -49,8 +49,9 @@ class Opened:
     ) -> None:
         from agentmem.embedding import resolve_embedder, space_of
 
-        self.embedder_argument = embedder
         self.embedder = resolve_embedder(embedder)
+        # What was given, and what it became: another one may take its place later.
+        self.given_embedder = (embedder, self.embedder)
         space_of(self.embedder)
         self.extractor = extractor
         self.extractor_timeout_s = extractor_timeout_s

@@ -20,7 +20,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from agentmem.errors import EmbeddingError, InvalidInputError, SearchIndexError, StoreError
+from agentmem.errors import (
+    EmbedderMismatchError,
+    EmbeddingError,
+    InvalidInputError,
+    SearchIndexError,
+    StoreError,
+)
 from agentmem.opened import Opened
 from agentmem.protocols import GivenEmbeddings
 from agentmem.store import cursors, jobs
@@ -53,12 +59,13 @@ class Worker:
     """
 
     def __init__(self, opened: Opened, *, idle_s: float = IDLE_S) -> None:
-        self._settings = json.dumps(_settings(opened, idle_s))
+        self._opened, self._idle_s = opened, idle_s
         self._lock = threading.Lock()
         self._is_stopped = False
         self._process = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
+        settings = json.dumps(_settings(self._opened, self._idle_s))
         self._started_s = time.monotonic()
         environment = dict(os.environ)
         package = str(Path(__file__).resolve().parents[1])
@@ -75,7 +82,7 @@ class Worker:
         # By the pipe: what an extractor is made of may be secret, and arguments are seen by all.
         if process.stdin is not None:
             with suppress(OSError):
-                process.stdin.write(self._settings.encode() + b"\n")
+                process.stdin.write(settings.encode() + b"\n")
                 process.stdin.flush()
         return process
 
@@ -121,10 +128,11 @@ class Worker:
 def _settings(opened: Opened, idle_s: float) -> dict[str, Any]:
     """Return what the process needs to open the same folder in the same way."""
     embedder: Any = None
-    given = opened.embedder_argument
-    if isinstance(given, str | os.PathLike):
+    given, resolved = opened.given_embedder
+    is_moved = opened.embedder is not resolved
+    if isinstance(given, str | os.PathLike) and not is_moved:
         embedder = {"path": os.fspath(given)}
-    elif given is not None:
+    elif given is not None or is_moved:
         # It makes no vectors of its own kind there: rows wait for this process to embed them.
         embedder = {"id": opened.embedder.id, "ndim": opened.embedder.ndim}
     extractor = None
@@ -256,6 +264,9 @@ def _work(opened: Opened, schedule: Schedule, stopping: threading.Event) -> None
                     progress=progress,
                 )
             has_more = embed_pending(opened, limit=EMBED_ROWS, progress=progress) == EMBED_ROWS
+        except EmbedderMismatchError:
+            # The store was moved to another embedder; the host starts a process that knows it.
+            return
         except (StoreError, SearchIndexError, EmbeddingError, OSError):
             # No space, a lock that was not had, a model that fails: jobs and rows wait as they are.
             stopping.wait(RESTART_S)

@@ -13,6 +13,7 @@ from tests.extractors import Statements, say
 import agentmem
 from agentmem import InvalidInputError, Memory
 from agentmem.protocols import GivenEmbeddings
+from agentmem.testing import HashEmbedder
 
 SPACE = GivenEmbeddings("two", 2)
 
@@ -121,3 +122,23 @@ def test_the_process_imports_no_model_until_it_embeds():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_after_a_move_to_another_embedder_the_process_that_knows_it_goes_on(tmp_path):
+    old, new = HashEmbedder(ndim=8), HashEmbedder(ndim=16)
+    with Memory(
+        tmp_path / "m", embedder=old, extractor=Spoken(), consolidate="background"
+    ) as memory:
+        memory.capture(say("fact a b is c"), session="s")
+        until(lambda: len(memory.facts()) == 1 and memory.stats().jobs == ())
+        # An object of the host's does not get there: the rows wait for this process.
+        assert memory.stats().pending_embeddings > 0
+        memory.reembed(new)
+        memory.capture(say("fact d e is f", "fact g h is i"), session="s")
+        until(lambda: memory.stats().consolidation.startswith("stopped"))
+        memory._shared.worker._started_s -= 60
+        memory.capture(say("fact j k is l"), session="s")
+        until(lambda: len(memory.facts()) == 4)
+        memory.consolidate()
+        assert memory.stats().pending_embeddings == 0
+        assert memory.verify().ok

@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from agentmem._native import redact
-from agentmem.errors import ClosedError, ForkedError, StoreBusyError, StoreError
+from agentmem.errors import (
+    ClosedError,
+    EmbedderMismatchError,
+    ForkedError,
+    StoreBusyError,
+    StoreError,
+)
 from agentmem.models import Report
 from agentmem.store import jobs
 from agentmem.store.folder import CONSOLIDATION
@@ -160,7 +166,7 @@ class _Run:
                 extractor=RuleExtractor() if given is None else given,
                 timeout_s=None if given is None else self.opened.extractor_timeout_s,
             )
-        except (ClosedError, ForkedError, StoreError):
+        except (ClosedError, ForkedError, StoreError, EmbedderMismatchError):
             # The store itself is in trouble: that is the caller's to know, not the job's.
             raise
         except Exception as error:  # noqa: BLE001 - an extractor may raise anything
@@ -182,7 +188,7 @@ class _Run:
                 continue
             try:
                 got = work(self.opened, scope)
-            except (ClosedError, ForkedError, StoreError):
+            except (ClosedError, ForkedError, StoreError, EmbedderMismatchError):
                 raise
             except Exception as error:  # noqa: BLE001 - the job shows it
                 self._note(waiting[0].scope_id, step, "", error)
