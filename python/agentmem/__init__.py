@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         DimensionError,
         EmbedderMismatchError,
         EmbeddingError,
+        ExtractorError,
         ForkedError,
         IllegalMoveError,
         IndexBusyError,
@@ -126,6 +127,7 @@ _HOMES = {
     "errors": (
         "AgentMemError", "ArchiveError", "ClosedError", "ConflictError",
         "CorruptStoreError", "DimensionError", "EmbedderMismatchError", "EmbeddingError",
+        "ExtractorError",
         "ForkedError", "IllegalMoveError", "IndexBusyError", "IndexCorruptError",
         "InvalidInputError", "MermaidParseError", "ModelNotFoundError", "NotAStoreError",
         "NotFoundError", "NotOwnerError", "ReadOnlyStoreError", "SchemaVersionError",
@@ -183,6 +185,7 @@ __all__ = [
     "EmbeddingError",
     "Evidence",
     "Extractor",
+    "ExtractorError",
     "Fact",
     "Fingerprint",
     "Forgotten",

@@ -23,6 +23,7 @@
     ├─ EmbeddingError
     │  ├─ ModelNotFoundError  (+FileNotFoundError)
     │  └─ EmbedderMismatchError              .stored .given
+    ├─ ExtractorError                        an extractor's answer breaks a rule; nothing was kept
     └─ SkillError
        ├─ NotOwnerError  (+PermissionError)
        ├─ ConflictError                      .expected_version .actual_version
@@ -47,6 +48,7 @@ __all__ = [
     "DimensionError",
     "EmbedderMismatchError",
     "EmbeddingError",
+    "ExtractorError",
     "ForkedError",
     "IllegalMoveError",
     "IndexBusyError",
@@ -200,6 +202,13 @@ class EmbedderMismatchError(EmbeddingError):
 
 def _mismatch(stored: str, given: str, is_given: bool) -> EmbedderMismatchError:
     return EmbedderMismatchError(stored, given, is_given=is_given)
+
+
+class ExtractorError(AgentMemError):
+    """An extractor gave what can't be kept: no such source, a span outside it, an unknown kind.
+
+    Its messages stay pending, the job shows in ``Memory.stats().jobs`` and is tried again.
+    """
 
 
 class SkillError(AgentMemError):

@@ -24,7 +24,8 @@ from agentmem.models import (
 )
 from agentmem.opened import Opened, Progress
 from agentmem.operations import Operations
-from agentmem.protocols import Clock, Embedder, GivenEmbeddings, TokenCounter
+from agentmem.pipeline import Pipeline, checked_extractor, checked_timeout
+from agentmem.protocols import Clock, Embedder, Extractor, GivenEmbeddings, TokenCounter
 from agentmem.store.scopes import check_scope, join_scope
 from agentmem.tiers.forget import forget
 from agentmem.tiers.inspect import get, history, list_facts
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Memory"]
 
 
-class Memory(Operations):
+class Memory(Operations, Pipeline):
     """One folder on disk, opened: facts go in, the right ones come back.
 
     Handles may be used from any thread; several processes may open one folder. A handle that was
@@ -60,6 +61,9 @@ class Memory(Operations):
             writes at a power cut, never the folder.
         redact: Whether secrets are replaced before anything is written.
         ann: ``"auto"``, ``"exact"`` or ``"hnsw"``: how the vector signal searches.
+        extractor: Reads facts from captured messages; None for the built-in rules.
+        extractor_timeout_s: How long one answer of the host's extractor may take.
+        consolidate: ``"manual"``, or ``"background"`` for ``start_consolidation`` at once.
 
     Raises:
         NotAStoreError: The folder holds something else.
@@ -76,15 +80,24 @@ class Memory(Operations):
         durability: Literal["full", "normal"] = "full",
         redact: bool = True,
         ann: Literal["auto", "exact", "hnsw"] = "auto",
+        extractor: Extractor | None = None,
+        extractor_timeout_s: float = 60.0,
+        consolidate: Literal["manual", "background"] = "manual",
     ) -> None:
         if durability not in ("full", "normal"):
             raise InvalidInputError(f"durability: 'full' or 'normal', not {durability!r}")
         if ann not in ("auto", "exact", "hnsw"):
             raise InvalidInputError(f"ann: 'auto', 'exact' or 'hnsw', not {ann!r}")
+        if consolidate not in ("manual", "background"):
+            raise InvalidInputError(f"consolidate: 'manual' or 'background', not {consolidate!r}")
         self._scope = check_scope(scope)
         self._shared = Opened(
-            Path(path).absolute(), embedder, clock, durability, ann, redact=redact
-        )
+            Path(path).absolute(), embedder, clock, durability, ann, redact=redact,
+            extractor=checked_extractor(extractor),
+            extractor_timeout_s=checked_timeout(extractor_timeout_s),
+        )  # fmt: skip
+        if consolidate == "background":
+            self.start_consolidation()
 
     @property
     def path(self) -> Path:
@@ -241,6 +254,8 @@ class Memory(Operations):
         """
         from agentmem.tiers.capture import capture
 
+        if self._shared.worker is not None:
+            self._shared.worker.ensure()
         return capture(self._shared, self._scope, messages, session=session, format_=format)
 
     def forget(

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentmem.errors import EmbedderMismatchError
 from agentmem.index import SearchIndex
 from agentmem.models import to_ms
-from agentmem.protocols import Clock, Embedder, GivenEmbeddings
+from agentmem.protocols import Clock, Embedder, Extractor, GivenEmbeddings
 from agentmem.store.database import Database
 
 if TYPE_CHECKING:
     from agentmem.tiers.reembed import Reembedding
+    from agentmem.worker import Worker
 
 __all__ = ["Opened", "Progress"]
 
@@ -27,7 +28,9 @@ Progress = Callable[[int, int], None]
 
 
 class Opened:
-    """Store, index, embedder and clock of one folder.
+    """Store, index, embedder, extractor and clock of one folder.
+
+    ``extractor`` is None where the host gave none: the built-in rules read then.
 
     ``cache`` holds what verbs keep ready between calls, by kind and row, under ``cache_lock``.
     """
@@ -41,11 +44,18 @@ class Opened:
         ann: Literal["auto", "exact", "hnsw"],
         *,
         redact: bool,
+        extractor: Extractor | None = None,
+        extractor_timeout_s: float = 60.0,
     ) -> None:
         from agentmem.embedding import resolve_embedder, space_of
 
         self.embedder = resolve_embedder(embedder)
+        # What was given, and what it became: another one may take its place later.
+        self.given_embedder = (embedder, self.embedder)
         space_of(self.embedder)
+        self.extractor = extractor
+        self.extractor_timeout_s = extractor_timeout_s
+        self.worker: Worker | None = None
         self.clock = clock
         self.durability = durability
         self.redact = redact
@@ -120,6 +130,8 @@ class Opened:
                 return
             if self.move is not None:
                 self.move.stop()
+            if self.worker is not None:
+                self.worker.stop()
             try:
                 self.index.close()
             finally:

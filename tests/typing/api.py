@@ -15,6 +15,7 @@ import pytest
 import agentmem
 from agentmem import (
     AsyncMemory,
+    Candidate,
     Clock,
     Embedder,
     Fact,
@@ -24,6 +25,7 @@ from agentmem import (
     HybridIndex,
     Imported,
     Memory,
+    Message,
     SearchResult,
     Stats,
     Trace,
@@ -157,6 +159,40 @@ def test_the_hosts_own_vectors(tmp_path: Path) -> None:
         with pytest.raises(agentmem.DimensionError) as caught:
             memory.recall("", embedding=[1.0])
         assert_type(caught.value.expected, int)
+
+
+class Marked:
+    """A host's own extractor, by the port's shape alone."""
+
+    id = "marked-1"
+
+    def extract(
+        self, messages: Sequence[Message], *, context: Sequence[Message] = ()
+    ) -> list[Candidate]:
+        """Return each message that has a mark."""
+        del context
+        return [
+            Candidate(text=one.text, kind="fact", source=one.id, span=(0, len(one.text)))
+            for one in messages
+            if one.text.startswith("!")
+        ]
+
+
+def test_tiers(tmp_path: Path) -> None:
+    """From captured turns up, and down again."""
+    extractor: agentmem.Extractor = Marked()
+    with Memory(tmp_path / "memory", embedder=EMBEDDER, extractor=extractor) as memory:
+        memory.capture([{"role": "user", "content": "!the port is 80"}], session="s")
+        report = assert_type(memory.consolidate(), agentmem.Report)
+        assert (report.ok, report.facts) == (True, 1)
+        persona = assert_type(memory.end_session("s"), agentmem.Persona)
+        assert_type(persona.recent_focus, list[str])
+        assert assert_type(persona.to_system_context(), str).count("\n") == 3
+        scenes = assert_type(memory.scenes(), list[agentmem.Scene])
+        assert_type(memory.stats().jobs, tuple[agentmem.Job, ...])
+        for scene in scenes:
+            (first, *_) = memory.trace(scene.id).path
+            assert_type(first.spans, Mapping[str, tuple[int, int]])
 
 
 def test_awaited(tmp_path: Path) -> None:

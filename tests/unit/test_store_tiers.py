@@ -35,7 +35,7 @@ def test_a_capture_is_searchable_and_leaves_a_job(memory):
     assert (job.step, job.session, job.turns, job.attempts, job.error) == (
         "extract",
         "s",
-        2,
+        1,
         0,
         None,
     )
@@ -272,5 +272,22 @@ def test_slots_are_found_in_their_scope_alone(memory):
     fact(memory, "web is fast", subject="web")
     fact(memory.scoped("other"), "the port is 81", subject="web", attribute="port", value=81)
     with memory._shared.database.read() as connection:
-        rows = facts.by_slots(connection, scopes.obtain(connection, ""), ["web", "nothing"])
+        rows = facts.by_slot(connection, scopes.obtain(connection, ""), "web", "port")
     assert [f"L1:{row.id}" for row in rows] == [here.id]
+
+
+def test_documents_of_a_host_become_no_scene(memory):
+    from agentmem import DocumentWrite
+
+    memory.documents.write(
+        [
+            DocumentWrite(
+                key="k", scope="a", value={"x": 1}, texts=["some text"], embeddings=[[1, 0]]
+            )
+        ]
+    )
+    assert memory.stats().jobs == ()
+    fact(memory.scoped("a"), "a statement")
+    assert memory.consolidate().ok
+    (scene_,) = memory.scenes()
+    assert len(scene_.members) == 1

@@ -20,9 +20,13 @@ VERBS = {
     "init": "Make a memory folder, and the model's fast form.",
     "remember": "Write facts; '-' reads one a line of standard input.",
     "capture": "Write hosts' logs, verbatim; '-' reads standard input.",
+    "consolidate": "Build what is pending: facts, scenes, persona.",
     "recall": "Find what fits a question.",
     "facts": "List the facts.",
+    "scenes": "List the scenes.",
+    "persona": "Print the persona, or what changed in it.",
     "show": "Print one row of any tier, with its trace.",
+    "trace": "Print the way from a row down to the words it rests on.",
     "compress": "Turn hosts' logs into Mermaid diagrams.",
     "parse": "Read a diagram back into calls.",
     "expand": "Print what a ref of a canvas stands for, byte for byte.",
@@ -32,7 +36,7 @@ VERBS = {
     "verify": "Check the store and the index.",
     "export": "Write everything into one file.",
     "import": "Take in a file of export.",
-    "demo": "Remember thousands of passages of this machine and answer questions.",
+    "demo": "The whole story: passages remembered, conversations in, tiers built, a trace shown.",
 }
 
 

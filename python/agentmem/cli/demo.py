@@ -13,8 +13,10 @@ from typing import Any
 
 import click
 
+from agentmem.cli import demo_tiers
 from agentmem.cli.common import as_json, progress, read_input
 from agentmem.cli.demo_session import describe, run_session
+from agentmem.cli.demo_tiers import run_tiers
 
 MAX_WORDS = 60
 QUESTIONS = (
@@ -108,7 +110,7 @@ def command(
     path: Path | None,
     json_output: bool,
 ) -> None:
-    """Remember thousands of passages of this machine, close, reopen, answer questions."""
+    """Remember passages, close, reopen, answer; then take in conversations and build the tiers."""
     with tempfile.TemporaryDirectory(prefix="agentmem-demo-") as temporary:
         report = run(path or Path(temporary) / "memory", source, questions or QUESTIONS, limit)
     if json_output:
@@ -131,6 +133,7 @@ def command(
         f"of a repeated one {report['again_ms']:.3f} ms"
     )
     click.echo(describe(report["session"]))
+    click.echo(demo_tiers.describe(report["tiers"]))
 
 
 def run(path: Path, source: Path | None, questions: tuple[str, ...], limit: int) -> dict[str, Any]:
@@ -170,6 +173,7 @@ def run(path: Path, source: Path | None, questions: tuple[str, ...], limit: int)
                 }
             )  # fmt: skip
         session = run_session(memory)
+        tiers = run_tiers(memory)
     return {
         "passages": len(items),
         "ingest_s": ingest_s,
@@ -179,4 +183,5 @@ def run(path: Path, source: Path | None, questions: tuple[str, ...], limit: int)
         "text_ms": statistics.median(cold),
         "again_ms": statistics.median(given),
         "session": session,
+        "tiers": tiers,
     }

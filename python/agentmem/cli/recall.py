@@ -31,6 +31,7 @@ def describe(hit: Hit) -> str:
 @click.command("recall")
 @click.argument("query")
 @click.option("-k", default=5, show_default=True)
+@click.option("--tier", "tiers", multiple=True, help="L0, L1, L2 or L3 [default: L1].")
 @click.option("--kind", "kinds", multiple=True)
 @click.option("--tag", "tags", multiple=True, help="All of these.")
 @click.option("--any-tag", "any_tags", multiple=True, help="At least one of these.")
@@ -45,6 +46,7 @@ def command(
     query: str,
     *,
     k: int,
+    tiers: tuple[str, ...],
     kinds: tuple[str, ...],
     tags: tuple[str, ...],
     any_tags: tuple[str, ...],
@@ -64,6 +66,7 @@ def command(
         hits = memory.recall(
             question,
             k=k,
+            tiers=tiers or ("L1",),
             kinds=kinds or None,
             tags=tags or None,
             any_tags=any_tags or None,

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from agentmem.cli.common import emit, open_memory, options, plain
+from agentmem.cli.trace import tree
 
 
 @click.command("show")
@@ -17,7 +18,7 @@ def command(id: str, *, path: Path, scope: str, json_output: bool) -> None:
     with open_memory(path, scope) as memory:
         row = memory.get(id)
         trace = memory.trace(id)
-        versions = memory.history(id) if id.startswith("L1:") else []
+        versions = memory.history(id)
 
     def text() -> str:
         lines = [
@@ -26,7 +27,7 @@ def command(id: str, *, path: Path, scope: str, json_output: bool) -> None:
         if len(versions) > 1:
             lines.append("versions: " + ", ".join(version.id for version in versions))
         lines.append("trace:")
-        lines += [f"  {step.id}  {step.text}" for step in trace.path]
+        lines += [f"  {line}" for line in tree(trace)]
         return "\n".join(lines)
 
     emit({"row": row, "trace": trace, "versions": versions}, json_output=json_output, text=text)

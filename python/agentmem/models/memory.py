@@ -307,6 +307,7 @@ class Stats:
     scenes: int = 0
     personas: int = 0
     jobs: tuple[Job, ...] = ()
+    consolidation: str = "manual"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import apsw
 
-__all__ = ["StaleCursorError", "advance", "position"]
+__all__ = ["StaleCursorError", "advance", "count_run", "position"]
 
 
 class StaleCursorError(Exception):
@@ -49,4 +49,13 @@ def advance(
         raise StaleCursorError(f"{step} of scope {scope_id}, session {session!r}")
     connection.execute(
         "INSERT OR REPLACE INTO cursors VALUES (?,?,?,?)", (scope_id, step, session, to)
+    )
+
+
+def count_run(connection: apsw.Connection, scope_id: int, step: str, session: str = "") -> None:
+    """Count a finished run of a step; ``position(…, step + ".runs", …)`` tells how many."""
+    connection.execute(
+        "INSERT INTO cursors VALUES (?,?,?,1) "
+        "ON CONFLICT (scope_id, step, session) DO UPDATE SET position = position + 1",
+        (scope_id, f"{step}.runs", session),
     )

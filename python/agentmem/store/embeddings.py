@@ -15,9 +15,11 @@ __all__ = [
     "add_pending",
     "delete",
     "insert_many",
+    "insert_vectors",
     "key_of",
     "pending_count",
     "pending_keys",
+    "still_pending",
     "vectors_of",
 ]
 
@@ -34,6 +36,17 @@ def key_of(tier: int, number: int) -> int:
 def insert_many(connection: apsw.Connection, rows: Iterable[tuple[int, bytes]]) -> None:
     """Insert ``(key * 8 + chunk, vector)``."""
     connection.executemany("INSERT INTO embeddings VALUES (?,?)", rows)
+
+
+def insert_vectors(connection: apsw.Connection, key: int, vectors: bytes, width: int) -> None:
+    """Insert the chunks of one row, which lie one after the other, each ``width`` bytes."""
+    insert_many(
+        connection,
+        [
+            (key * MAX_CHUNKS + place, vectors[place * width : (place + 1) * width])
+            for place in range(len(vectors) // width)
+        ],
+    )
 
 
 def vectors_of(connection: apsw.Connection, keys: Sequence[int]) -> dict[int, bytes]:
@@ -92,5 +105,16 @@ def pending_keys(connection: apsw.Connection, limit: int) -> list[int]:
     """Return keys of rows that wait for their vectors: upper tiers first, then in their order."""
     cursor = connection.execute(
         "SELECT key FROM pending_embeddings ORDER BY key >> 56 DESC, key LIMIT ?", (limit,)
+    )
+    return [row[0] for row in cursor]
+
+
+def still_pending(connection: apsw.Connection, keys: Sequence[int]) -> list[int]:
+    """Return those of these keys that wait for their vectors."""
+    cursor = connection.execute(
+        "SELECT pending_embeddings.key FROM json_each(?) AS wanted "
+        "CROSS JOIN pending_embeddings "
+        "ON pending_embeddings.key = wanted.value",
+        (json.dumps(list(keys)),),
     )
     return [row[0] for row in cursor]

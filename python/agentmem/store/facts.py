@@ -17,7 +17,7 @@ __all__ = [
     "FactRow",
     "by_digests",
     "by_key",
-    "by_slots",
+    "by_slot",
     "count",
     "delete",
     "insert_many",
@@ -91,14 +91,16 @@ def note_extracted(
     )
 
 
-def by_slots(connection: apsw.Connection, scope_id: int, subjects: Iterable[str]) -> list[FactRow]:
-    """Return the current facts of a scope that fill a slot of one of these subjects."""
+def by_slot(
+    connection: apsw.Connection, scope_id: int, subject: str, attribute: str
+) -> list[FactRow]:
+    """Return the current facts of a scope that fill one slot."""
     return list(
         _select(
             connection,
-            "facts.scope_id = ? AND facts.subject IN (SELECT value FROM json_each(?)) "
-            "AND facts.attribute IS NOT NULL AND facts.superseded_ms IS NULL",
-            (scope_id, json.dumps(sorted(set(subjects)), ensure_ascii=False)),
+            "facts.scope_id = ? AND facts.subject = ? AND facts.attribute = ? "
+            "AND facts.superseded_ms IS NULL",
+            (scope_id, subject, attribute),
         )
     )
 
@@ -106,11 +108,15 @@ def by_slots(connection: apsw.Connection, scope_id: int, subjects: Iterable[str]
 def of_scope(
     connection: apsw.Connection, scope_id: int, *, after: int = 0, limit: int = 1_000_000
 ) -> list[FactRow]:
-    """Return current facts of one scope alone, with ids above ``after``, ascending."""
+    """Return current facts of one scope alone, with ids above ``after``, ascending.
+
+    A host's documents are not among them: they are data, and say nothing of what went on.
+    """
     return list(
         _select(
             connection,
-            "facts.scope_id = ? AND facts.id > ? AND facts.superseded_ms IS NULL",
+            "facts.scope_id = ? AND facts.id > ? AND facts.superseded_ms IS NULL "
+            "AND facts.kind <> 'document'",
             (scope_id, after, limit),
             "facts.id LIMIT ?",
         )

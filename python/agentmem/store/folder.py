@@ -9,14 +9,23 @@ from typing import Final
 
 from agentmem.errors import NotAStoreError, ReadOnlyStoreError
 
-__all__ = ["COUNTER", "FILE_MODE", "LOCK", "STORE", "protect_files", "resolve_folder"]
+__all__ = [
+    "CONSOLIDATION",
+    "COUNTER",
+    "FILE_MODE",
+    "LOCK",
+    "STORE",
+    "protect_files",
+    "resolve_folder",
+]
 
 STORE: Final = "store.amem"
 LOCK: Final = "LOCK.write"
 COUNTER: Final = "counter"
+CONSOLIDATION: Final = "LOCK.consolidate"
 FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
-_OURS: Final = frozenset({LOCK, COUNTER, "index"})
+_OURS: Final = frozenset({LOCK, COUNTER, CONSOLIDATION, "index"})
 
 
 def resolve_folder(folder: Path, *, create: bool) -> Path:

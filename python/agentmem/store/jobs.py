@@ -10,7 +10,7 @@ from agentmem.store.scopes import subtree_clause
 if TYPE_CHECKING:
     import apsw
 
-__all__ = ["MAX_BACKOFF_MS", "JobRow", "done", "failed", "load", "request", "to_job"]
+__all__ = ["MAX_BACKOFF_MS", "JobRow", "done", "failed", "is_due", "load", "request", "to_job"]
 
 FIRST_BACKOFF_MS: Final = 5_000
 MAX_BACKOFF_MS: Final = 15 * 60_000
@@ -86,8 +86,12 @@ def failed(
     *,
     error: str,
     now_ms: int,
-) -> None:
-    """Note a failure; the job stays, and is due again after 5 s, 10 s, … at most 15 minutes."""
+) -> int:
+    """Note a failure; the job stays, and is due again after 5 s, 10 s, … at most 15 minutes.
+
+    Returns:
+        The number of the job.
+    """
     row = connection.execute(
         "SELECT attempts FROM jobs WHERE scope_id = ? AND step = ? AND session = ?",
         (scope_id, step, session),
@@ -98,8 +102,18 @@ def failed(
         "INSERT INTO jobs (scope_id, step, session, created_ms, updated_ms, attempts, due_ms, error)"
         " VALUES (?1,?2,?3,?4,?4,?5,?6,?7) ON CONFLICT (scope_id, step, session) DO UPDATE SET "
         "attempts = excluded.attempts, due_ms = excluded.due_ms, error = excluded.error",
-        (scope_id, step, session, now_ms, attempts, now_ms + wait_ms, error[:_MAX_ERROR_CHARS]),
+        (scope_id, step, session, now_ms, attempts, now_ms + wait_ms, _one_line(error)),
     )
+    rows: list[Any] = connection.execute(
+        "SELECT id FROM jobs WHERE scope_id = ? AND step = ? AND session = ?",
+        (scope_id, step, session),
+    ).fetchall()
+    return int(rows[0][0])
+
+
+def _one_line(error: str) -> str:
+    """Return a message that any SQLite can hold and any terminal show, cut to its bound."""
+    return " ".join(error.encode("utf-8", "replace").decode().split())[:_MAX_ERROR_CHARS]
 
 
 def is_due(row: JobRow, now_ms: int) -> bool:

@@ -138,7 +138,7 @@ def rests_on(connection: apsw.Connection, sources: Iterable[tuple[int, int]], fa
 
 
 def delete_links(connection: apsw.Connection, tier: int, ids: Sequence[int]) -> None:
-    """Delete the tags of rows and every source link from or to them."""
+    """Delete the tags of rows, every source link from or to them, and their places in scenes."""
     wanted = json.dumps(list(ids))
     for statement in (
         "DELETE FROM tags WHERE tier = ? AND row_id IN (SELECT value FROM json_each(?))",
@@ -147,5 +147,6 @@ def delete_links(connection: apsw.Connection, tier: int, ids: Sequence[int]) -> 
             "DELETE FROM sources WHERE source_tier = ? "
             "AND source_id IN (SELECT value FROM json_each(?))"
         ),
+        "DELETE FROM scene_members WHERE tier = ? AND row_id IN (SELECT value FROM json_each(?))",
     ):
         connection.execute(statement, (tier, wanted))

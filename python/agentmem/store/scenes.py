@@ -173,7 +173,8 @@ def members(connection: apsw.Connection, number: int) -> list[tuple[int, int]]:
 def unassigned(connection: apsw.Connection, scope_id: int, limit: int) -> list[int]:
     """Return current facts of a scope that are in no scene yet, ascending."""
     cursor = connection.execute(
-        "SELECT id FROM facts WHERE scope_id = ? AND superseded_ms IS NULL AND NOT EXISTS "
+        "SELECT id FROM facts WHERE scope_id = ? AND superseded_ms IS NULL "
+        "AND kind <> 'document' AND NOT EXISTS "
         "(SELECT 1 FROM scene_members WHERE tier = 1 AND scene_members.row_id = facts.id) "
         "ORDER BY id LIMIT ?",
         (scope_id, limit),

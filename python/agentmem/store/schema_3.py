@@ -15,6 +15,7 @@ from typing import Final
 __all__ = ["SCHEMA_3"]
 
 SCHEMA_3: Final = """
+ALTER TABLE turns ADD COLUMN offset_min INTEGER;
 ALTER TABLE facts ADD COLUMN event_ms INTEGER;
 ALTER TABLE facts ADD COLUMN confidence REAL;
 ALTER TABLE facts ADD COLUMN extractor TEXT;

@@ -27,6 +27,7 @@ __all__ = [
     "count",
     "delete",
     "existing",
+    "has_more",
     "insert_any",
     "insert_captured",
     "insert_many",
@@ -62,6 +63,7 @@ class TurnRow(NamedTuple):
     created_ms: int
     event_ms: int | None
     text: str
+    offset_min: int | None = None
 
 
 def insert_many(connection: apsw.Connection, rows: Iterable[Sequence[Any]]) -> None:
@@ -74,14 +76,15 @@ def insert_many(connection: apsw.Connection, rows: Iterable[Sequence[Any]]) -> N
 
 
 def insert_captured(connection: apsw.Connection, rows: Iterable[Sequence[Any]]) -> None:
-    """Insert rows ``(…, text, client_id, record_id, text_id)``, the head as in ``insert_many``.
+    """Insert rows ``(…, text, client_id, record_id, text_id, offset_min)``.
 
-    The text is ``""`` where ``text_id`` names the payload that holds it.
+    The head is as in ``insert_many``; the text is ``""`` where ``text_id`` names the payload that
+    holds it; ``offset_min`` is the zone of the event's time, in minutes east of UTC.
     """
     connection.executemany(
         "INSERT INTO turns (id, scope_id, session, position, origin, kind, speaker, trust, "
-        "created_ms, event_ms, text, client_id, record_id, text_id) "
-        "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        "created_ms, event_ms, text, client_id, record_id, text_id, offset_min) "
+        "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         rows,
     )
 
@@ -90,17 +93,17 @@ def insert_any(connection: apsw.Connection, row: Sequence[Any]) -> None:
     """Insert a row of ``insert_many`` whose text may be long, or hold lone surrogates."""
     text = row[-1]
     if is_inline(text):
-        insert_captured(connection, [(*row, None, None, None)])
+        insert_captured(connection, [(*row, None, None, None, None)])
     else:
         text_id = obtain(connection, pack(encode_text(text)))
-        insert_captured(connection, [(*row[:-1], "", None, None, text_id)])
+        insert_captured(connection, [(*row[:-1], "", None, None, text_id, None)])
 
 
 def load(connection: apsw.Connection, ids: Sequence[int]) -> list[TurnRow]:
     """Return the rows of these ids that exist, in the order of their ids."""
     cursor = connection.execute(
         "SELECT turns.id, scopes.path, session, position, origin, kind, speaker, trust, "
-        "created_ms, event_ms, text, is_compressed, size, content "
+        "created_ms, event_ms, text, offset_min, is_compressed, size, content "
         "FROM turns JOIN scopes ON scopes.id = turns.scope_id "
         "LEFT JOIN payloads ON payloads.id = turns.text_id "
         "WHERE turns.id IN (SELECT value FROM json_each(?)) ORDER BY turns.id",
@@ -109,7 +112,7 @@ def load(connection: apsw.Connection, ids: Sequence[int]) -> list[TurnRow]:
     found = []
     for *row, is_compressed, size, content in cursor:
         if content is not None:
-            row[-1] = decode_text(unpack(is_compressed, size, content))
+            row[-2] = decode_text(unpack(is_compressed, size, content))
         found.append(TurnRow._make(row))
     return found
 
@@ -127,6 +130,16 @@ def of_session(
         )
     ]
     return load(connection, ids)
+
+
+def has_more(connection: apsw.Connection, scope_id: int, session: str, *, after: int) -> bool:
+    """Whether a session has captured turns behind a turn."""
+    row = connection.execute(
+        "SELECT 1 FROM turns WHERE scope_id = ? AND session = ? AND position > ? "
+        "AND origin = 'captured' LIMIT 1",
+        (scope_id, session, after),
+    ).fetchone()
+    return row is not None
 
 
 def before(

@@ -222,7 +222,8 @@ class _Writing:
                 trust = int(_TRUST.get(part.kind, Trust.TOOL))
                 turn_rows.append(
                     (turn, scope_id, self.session, turn, "captured", part.kind, speaker, trust,
-                     made_ms, part.event_ms, text, _plain(record.client_id), number, text_id)
+                     made_ms, part.event_ms, text, _plain(record.client_id), number, text_id,
+                     part.offset_min)
                 )  # fmt: skip
                 searched[turn] = turn_index_row(
                     turn, part.kind, self.scope, self.session, turn, part.text, made_ms,
@@ -246,9 +247,9 @@ class _Writing:
             if not isinstance(self.opened.embedder, GivenEmbeddings):
                 words = [row[0] for row in turn_rows if row[5] in embeddings.EMBEDDED_TURNS]
                 embeddings.add_pending(connection, words, is_new=True)
-            jobs.request(
-                connection, scope_id, "extract", self.session, now_ms=made_ms, turns=len(turn_rows)
-            )
+            # What people say sets the pace of the pipeline, not what tools answer.
+            said = sum(row[5] == "user" for row in turn_rows)
+            jobs.request(connection, scope_id, "extract", self.session, now_ms=made_ms, turns=said)
             transaction.change_many("upsert", 0, searched)
         if redacted:
             add_counts(connection, redacted.elements())

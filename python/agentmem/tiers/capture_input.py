@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from agentmem._native import redact, redact_many
@@ -34,6 +35,7 @@ class Part(NamedTuple):
     batch: int | None
     speaker: str | None
     event_ms: int | None
+    offset_min: int | None = None
 
 
 class Record(NamedTuple):
@@ -114,7 +116,16 @@ def _part(message: Message, original: Callable[[Message], tuple[str, bool] | Non
         message.role, text, message.name, message.call_id, pairing, is_object, is_error,
         message.parent_id, message.batch, message.speaker,
         None if message.time is None else to_ms(message.time, argument="time"),
+        _offset(message.time),
     )  # fmt: skip
+
+
+def _offset(time: datetime | None) -> int | None:
+    """Return the zone of a time that is not UTC's, in minutes east."""
+    if time is None or time.tzinfo is UTC:
+        return None
+    offset = time.utcoffset()
+    return None if not offset else round(offset.total_seconds() / 60)
 
 
 def _digest(client_id: str | None, parts: Iterable[Part]) -> int:

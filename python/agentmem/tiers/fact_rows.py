@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agentmem.errors import EmbedderMismatchError, NotFoundError
 from agentmem.models import TRUSTS, Fact, Trust, format_id, from_ms, make_fact
-from agentmem.store import embeddings, facts, turns
+from agentmem.store import documents, embeddings, facts, jobs, turns
 from agentmem.store.index_rows import fact_index_rows
 from agentmem.store.links import insert_sources, insert_tags
 from agentmem.store.scopes import contains, obtain
@@ -151,6 +151,9 @@ class FactRows:
             ],
         )
         embeddings.insert_many(connection, self._vector_rows(fresh))
+        # A host's documents are its data, not what went on: no scene is made of them.
+        if any(item.kind != documents.SEARCHED for _, _, item, *_ in fresh):
+            jobs.request(connection, scope_id, "cluster", now_ms=made_ms)
         scope, tier_bits = self.scope, 1 << 56
         self.transaction.change_many(
             "upsert",

@@ -196,6 +196,7 @@ def _name(value: object, field: str) -> None:
         )
 
 
+MOST_OFFSET: Final = 24 * 60
 UNEXTRACTED: Final = dict.fromkeys(("event_ms", "confidence", "extractor"))
 
 
@@ -210,7 +211,10 @@ def _check_scope(value: object, scope: str) -> None:
 
 
 def _turn(number: int, value: object, scope: str) -> TurnLine:
-    fields = _fields(value, TurnRow._fields)
+    # Files from before zones were kept say nothing of them.
+    fields = _fields(
+        {"offset_min": None, **value} if isinstance(value, dict) else value, TurnRow._fields
+    )
     _whole(fields["id"], "id", 1, TOP_ID)
     _check_scope(fields["scope"], scope)
     _whole(fields["position"], "position", *INT64)
@@ -225,6 +229,8 @@ def _turn(number: int, value: object, scope: str) -> TurnLine:
     _time(fields["created_ms"], "created_ms")
     if fields["event_ms"] is not None:
         _time(fields["event_ms"], "event_ms")
+    if fields["offset_min"] is not None:
+        _whole(fields["offset_min"], "offset_min", -MOST_OFFSET, MOST_OFFSET)
     _text(fields["text"], "text")
     row = TurnRow(**fields)
     return TurnLine(number, row, row.text)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from agentmem._native import fold_text
 from agentmem.models import Imported, Trust
 from agentmem.protocols import GivenEmbeddings
-from agentmem.store import embeddings, facts, turns
+from agentmem.store import embeddings, facts, jobs, turns
 from agentmem.store.index_rows import fact_index_rows, turn_index_rows
 from agentmem.store.links import insert_sources, insert_tags, source_numbers, tags_of
 from agentmem.store.redactions import add_counts
@@ -310,6 +310,7 @@ class _Import:
         scope = join_scope(self.scope, row.scope)
         (mark,) = scope_digests(scope, [row.text])
         number = facts.next_id(connection, "facts")
+        jobs.request(connection, obtain(connection, scope), "cluster", now_ms=now_ms)
         facts.insert_many(
             connection,
             [(number, obtain(connection, scope), mark, row.kind, None, row.session, row.subject,

@@ -143,6 +143,7 @@ def stats(opened: Opened) -> Stats:
         scenes=scene_count,
         personas=persona_count,
         jobs=waiting,
+        consolidation="manual" if opened.worker is None else opened.worker.state,
         last_fold_error=None if index.last_fold_error is None else repr(index.last_fold_error),
     )
 
