@@ -7,112 +7,148 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from agentmem.tiers.cluster.activities import activity_of
-from agentmem.tiers.cluster.terms import IDENTIFIER_MARK, is_han, terms_of
+from agentmem.tiers.cluster.terms import IDENTIFIER_MARK, has_han, is_han, terms_of
 
 if TYPE_CHECKING:
     from agentmem.tiers.cluster.profile import Line
 
 __all__ = ["MAX_LABEL_CHARS", "name_scene", "summarize"]
 
-MAX_LABEL_CHARS: Final = 80
+MAX_LABEL_CHARS: Final = 110
 MAX_SENTENCE_CHARS: Final = 160
-PHRASES: Final = 3
-_MAX_WORDS: Final = 3
-_MAX_HAN: Final = 6
+PHRASES: Final = 4
+SENTENCES: Final = 3
+_MAX_WORDS: Final = 2
+_MAX_HAN: Final = 4
+_MAX_CLAUSE_CHARS: Final = 56
+_MAX_HAN_CLAUSE_CHARS: Final = 24
 _OTHERS: Final = 0.5
 """What words of an agent count beside those of a user."""
+_LATER: Final = 0.6
+"""What a clause of each later opening counts beside one of the opening before it."""
+_SPREAD: Final = 0.6
+"""Exponent of a phrase's length: between its sum (0) and its mean (1)."""
 
 Score = Callable[[str], float]
+_Run = list[tuple[str, float, frozenset[str]]]
 
-_TOKEN: Final = re.compile(r"[^\W_][\w'’.:/#+-]*[\w+#]|[^\W_]|[.,;:!?()\[\]{}\"“”。，；：！？、\n]")
+_TOKEN: Final = re.compile(
+    r"[^\W_][\w'’.:/#+-]*[\w+#]|[^\W_]|[.,;:!?()\[\]{}\"“”。，；：！？、\n]"
+)
 _SENTENCE: Final = re.compile(r"[^.!?\n。！？]+(?:[.!?。！？]+(?=\s|$)|[.!?。！？]|$)")
-_FRAME: Final = re.compile(r"[{}\[\]\"`*_#|]+")
+_CLAUSE: Final = re.compile(r"(?:[^,;:.!?\n。，；：！？]|[.,:](?=\w))+")
+_FRAME: Final = re.compile(r"[{}\[\]\"`*_#|<>]+")
+_LEAD: Final = re.compile(
+    r"^\W*(?:(?:hello|hi|hey|dear|so|and|but|also|well|yes|ok|okay|please|sigh|today|recently|now"
+    r"|i|i'd|i've|i'm|we|we're|let me|can you|could you|would you|help me|would like|like|want|need"
+    r"|am|have|just|to|you|me|that|then|there's|there is"
+    r"|xin chào|chào|bạn|mình|tôi|cho|à|ừ)(?![\w'])\W*|你好|您好|嗨|嘿|唉|那|我想|我|请)+",
+    re.IGNORECASE,
+)
 
 
 def name_scene(lines: Sequence[Line], score: Score) -> str:
-    """Return a name: what is done, then with what, at most 80 characters.
+    """Return a name of at most 110 characters: the clause that says most, then what recurs.
 
     Args:
         lines: The words of its members.
         score: How much a term stands for the scene among all scenes.
     """
+    if not lines:
+        return "untitled"
+    own = [line for line in lines if line.is_own] or list(lines)
+    clause = _best_clause([line.text for line in own[:SENTENCES]], score)
+    covered = set(terms_of(clause, MAX_LABEL_CHARS))
+    activity = activity_of([line.text for line in own])
+    name = f"{activity}: {clause}" if activity and clause else clause or activity
+    picked: list[str] = []
+    for phrase, terms in _ranked(lines, score):
+        room = MAX_LABEL_CHARS - len(name) - len(", ".join([*picked, phrase])) - 3
+        if len(picked) == PHRASES or len(terms & covered) * 2 > len(terms) or room < 0:
+            continue
+        picked.append(phrase)
+        covered |= terms
+    if picked:
+        name = f"{name} ({', '.join(picked)})" if name else ", ".join(picked)
+    return name or "untitled"
+
+
+def summarize(lines: Sequence[Line]) -> str:
+    """Return a few sentences that members say: the first, one of the middle and the last."""
+    own = [line for line in lines if line.is_own] or list(lines)
+    chosen = own if len(own) <= SENTENCES else [own[0], own[len(own) // 2], own[-1]]
+    said: list[str] = []
+    for line in chosen:
+        sentences = [" ".join(match.group().split()) for match in _SENTENCE.finditer(line.text)]
+        best = max(sentences, key=lambda one: min(len(terms_of(one, 400)), 6), default="")
+        sentence = _clip(best, MAX_SENTENCE_CHARS)
+        if sentence and sentence not in said:
+            said.append(sentence)
+    return "\n".join(said)
+
+
+def _best_clause(texts: Sequence[str], score: Score) -> str:
+    """Return the clause whose terms stand for the scene most, without greetings before it."""
+    best, most = "", 0.0
+    factor = 1.0
+    for text in texts:
+        for match in _CLAUSE.finditer(_FRAME.sub(" ", text)):
+            clause = _LEAD.sub("", " ".join(match.group().split()))
+            clause = _clip(clause, _MAX_HAN_CLAUSE_CHARS if has_han(clause) else _MAX_CLAUSE_CHARS)
+            worth = factor * sum(
+                score(term)
+                for term in terms_of(clause, MAX_LABEL_CHARS)
+                if not term.startswith(IDENTIFIER_MARK)
+            )
+            if worth > most:
+                best, most = clause, worth
+        factor *= _LATER
+    return best
+
+
+def _clip(text: str, most: int) -> str:
+    """Return the beginning of a text, cut between words where there are any."""
+    if len(text) <= most:
+        return text
+    head = text[: most - 1]
+    space = head.rfind(" ")
+    return f"{head[: space if space > most // 2 else most - 1].rstrip()}…"
+
+
+def _ranked(lines: Sequence[Line], score: Score) -> list[tuple[str, frozenset[str]]]:
     found: dict[str, tuple[float, frozenset[str]]] = {}
     for line in lines:
         factor = 1.0 if line.is_own else _OTHERS
         for phrase, worth, terms in _phrases(line.text, score):
             known = found.get(phrase)
             gain = worth * factor
-            # A phrase that comes again says more, each time less.
+            # A phrase that comes again says more, though not twice as much.
             found[phrase] = (known[0] + gain / 4, terms) if known else (gain, terms)
-    picked: list[str] = []
-    covered: set[str] = set()
-    for phrase, (_, terms) in sorted(found.items(), key=lambda one: (-one[1][0], one[0])):
-        if len(picked) == PHRASES:
-            break
-        if len(terms & covered) * 2 > len(terms):
-            continue
-        if len(", ".join([*picked, phrase])) > MAX_LABEL_CHARS - 15:
-            continue
-        picked.append(phrase)
-        covered |= terms
-    own = [line.text for line in lines if line.is_own] or [line.text for line in lines]
-    activity = activity_of(own)
-    name = ", ".join(picked)
-    if activity and name:
-        name = f"{activity} {name}"
-    elif not name:
-        name = _clip(" ".join(own[0].split()), MAX_LABEL_CHARS) if own else ""
-    return name[:MAX_LABEL_CHARS].strip() or "untitled"
+    order = sorted(found.items(), key=lambda one: (-one[1][0], one[0]))
+    return [(phrase, terms) for phrase, (_, terms) in order[:60]]
 
 
-def summarize(lines: Sequence[Line]) -> str:
-    """Return a few sentences that members say: the first, one of the middle and the last."""
-    own = [line for line in lines if line.is_own] or list(lines)
-    chosen = own if len(own) <= PHRASES else [own[0], own[len(own) // 2], own[-1]]
-    said: list[str] = []
-    for line in chosen:
-        sentence = _sentence(line.text)
-        if sentence and sentence not in said:
-            said.append(sentence)
-    return "\n".join(said)
-
-
-def _sentence(text: str) -> str:
-    """Return the first sentence of a text that says something, on one line."""
-    sentences = [" ".join(match.group().split()) for match in _SENTENCE.finditer(text)]
-    best = max(sentences, key=lambda one: min(len(terms_of(one, 400)), 6), default="")
-    return _clip(best, MAX_SENTENCE_CHARS)
-
-
-def _clip(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
-
-
-def _phrases(text: str, score: Score) -> list[tuple[str, float, frozenset[str]]]:
-    """Return runs of up to three words, or six Chinese characters, that stand for the scene."""
-    found: list[tuple[str, float, frozenset[str]]] = []
-    run: list[tuple[str, float, frozenset[str]]] = []
+def _phrases(text: str, score: Score) -> _Run:
+    """Return runs of up to two words, or four Chinese characters, that stand for the scene."""
+    found: _Run = []
+    run: _Run = []
     for match in _TOKEN.finditer(_FRAME.sub(" ", text)):
         token = match.group()
-        if is_han(token[0]):
-            found += _windows(run, " ", _MAX_WORDS)
-            run = []
-            found += _han_phrases(token, score)
-            continue
         terms = frozenset(terms_of(token, 80))
         worth = max((score(term) for term in terms), default=0.0)
-        if worth <= 0.0:
-            found += _windows(run, " ", _MAX_WORDS)
+        if is_han(token[0]) or worth <= 0.0:
+            found += _windows(run)
             run = []
-        else:
-            plain = frozenset(term for term in terms if not term.startswith(IDENTIFIER_MARK))
-            run.append((token, worth, plain or terms))
-    found += _windows(run, " ", _MAX_WORDS)
-    return found
+            if is_han(token[0]):
+                found += _han_phrases(token, score)
+            continue
+        plain = frozenset(term for term in terms if not term.startswith(IDENTIFIER_MARK))
+        run.append((token, worth, plain or terms))
+    return found + _windows(run)
 
 
-def _han_phrases(token: str, score: Score) -> list[tuple[str, float, frozenset[str]]]:
-    found: list[tuple[str, float, frozenset[str]]] = []
+def _han_phrases(token: str, score: Score) -> _Run:
+    found: _Run = []
     for start in range(len(token) - 1):
         worth = 0.0
         terms: set[str] = set()
@@ -123,22 +159,19 @@ def _han_phrases(token: str, score: Score) -> list[tuple[str, float, frozenset[s
                 break
             worth += one
             terms.add(pair)
-            found.append((token[start:end], worth / len(terms) ** 0.6, frozenset(terms)))
+            found.append((token[start:end], worth / len(terms) ** _SPREAD, frozenset(terms)))
     return found
 
 
-def _windows(
-    run: Sequence[tuple[str, float, frozenset[str]]], joint: str, most: int
-) -> list[tuple[str, float, frozenset[str]]]:
-    found = []
+def _windows(run: _Run) -> _Run:
+    found: _Run = []
     for start in range(len(run)):
         worth = 0.0
         terms: frozenset[str] = frozenset()
-        for end in range(start, min(start + most, len(run))):
-            token, one, own = run[end]
+        for end in range(start, min(start + _MAX_WORDS, len(run))):
+            _, one, own = run[end]
             worth += 0.0 if own <= terms else one
             terms |= own
-            count = end - start + 1
-            phrase = joint.join(item[0] for item in run[start : end + 1])
-            found.append((phrase, worth / count**0.6, terms))
+            phrase = " ".join(item[0] for item in run[start : end + 1])
+            found.append((phrase, worth / (end - start + 1) ** _SPREAD, terms))
     return found
