@@ -1,7 +1,7 @@
 //! The native core of agentmem: what must be fast, and nothing else.
 //!
 //! Modules call one way: `py -> hybrid -> {snapshot, tail} -> {bm25, ann, rrf, text} -> error`;
-//! `mermaid` and `redact` stand alone. Only `py` names `PyO3` or numpy, behind the feature `python`.
+//! `mermaid`, `redact` and `session_lines` stand alone. Only `py` names `PyO3` or numpy, behind the feature `python`.
 
 pub mod ann;
 pub mod bits;
@@ -16,6 +16,7 @@ pub mod redact;
 pub mod row;
 pub mod rrf;
 pub mod segment;
+pub mod session_lines;
 pub mod snapshot;
 mod source;
 pub mod tail;

@@ -15,6 +15,8 @@ ROOT = PACKAGE.parents[1]
 # Each part may import those to its right, and itself.
 ARROWS = {
     "cli": {"memory", "toollog", "tiers", "embedding", "models", "protocols", "errors", "agentmem"},
+    "integrations": {"memory", "tiers", "store", "models", "protocols", "errors"},
+    "testing": {"memory", "protocols", "errors", "models"},
     "__main__": {"cli"},
     "aio": {"memory", "errors"},
     "memory": {"operations", "opened", "tiers", "index", "toollog", "embedding", "store", "models", "protocols",

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from agentmem._native import HybridIndex, SearchResult
     from agentmem.aio import AsyncMemory
-    from agentmem.embedding import OnnxEmbedder, prepare_model
+    from agentmem.embedding import (
+        MultilingualEmbedder,
+        OnnxEmbedder,
+        prepare_model,
+        prepare_multilingual,
+    )
     from agentmem.errors import (
         AgentMemError,
         ClosedError,
@@ -46,6 +51,8 @@ if TYPE_CHECKING:
         Candidate,
         Captured,
         Compacted,
+        Document,
+        DocumentWrite,
         Fact,
         Forgotten,
         Hit,
@@ -65,6 +72,8 @@ if TYPE_CHECKING:
         Verification,
     )
     from agentmem.protocols import Clock, Embedder, Extractor, GivenEmbeddings, TokenCounter
+    from agentmem.tiers.documents import Documents
+    from agentmem.tiers.reembed import Reembedding
     from agentmem.toollog import (
         Canvas,
         Step,
@@ -82,7 +91,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "_native": ("HybridIndex", "SearchResult"),
     "aio": ("AsyncMemory",),
-    "embedding": ("OnnxEmbedder", "prepare_model"),
+    "embedding": (
+        "MultilingualEmbedder",
+        "OnnxEmbedder",
+        "prepare_model",
+        "prepare_multilingual",
+    ),
     "errors": (
         "AgentMemError", "ClosedError", "ConflictError", "CorruptStoreError", "DimensionError",
         "EmbedderMismatchError", "EmbeddingError", "ForkedError", "IllegalMoveError",
@@ -94,11 +108,14 @@ _HOMES = {
     "fusion": ("fuse",),
     "memory": ("Memory",),
     "models": (
-        "Candidate", "Captured", "Compacted", "Fact", "Forgotten", "Hit", "Imported", "Job",
-        "Judgement", "Message", "Persona", "PersonaEntry", "Report", "Scene", "Stats",
+        "Candidate", "Captured", "Compacted", "Document", "DocumentWrite", "Fact",
+        "Forgotten", "Hit", "Imported", "Job", "Judgement", "Message", "Persona",
+        "PersonaEntry", "Report", "Scene", "Stats",
         "Trace", "TraceStep", "Trust", "Turn", "Verification",
     ),
     "protocols": ("Clock", "Embedder", "Extractor", "GivenEmbeddings", "TokenCounter"),
+    "tiers.reembed": ("Reembedding",),
+    "tiers.documents": ("Documents",),
     "toollog": ("Canvas", "Step", "ToolCall", "compress", "parse", "skeleton", "tool_calls"),
     "toollog.formats": ("iter_tool_calls",),
     "toollog.models": ("ToolLogWarning",),
@@ -117,6 +134,9 @@ __all__ = [
     "ConflictError",
     "CorruptStoreError",
     "DimensionError",
+    "Document",
+    "DocumentWrite",
+    "Documents",
     "Embedder",
     "EmbedderMismatchError",
     "EmbeddingError",
@@ -138,6 +158,7 @@ __all__ = [
     "MermaidParseError",
     "Message",
     "ModelNotFoundError",
+    "MultilingualEmbedder",
     "NotAStoreError",
     "NotFoundError",
     "NotOwnerError",
@@ -145,6 +166,7 @@ __all__ = [
     "Persona",
     "PersonaEntry",
     "ReadOnlyStoreError",
+    "Reembedding",
     "Report",
     "Scene",
     "SchemaVersionError",
@@ -171,6 +193,7 @@ __all__ = [
     "iter_tool_calls",
     "parse",
     "prepare_model",
+    "prepare_multilingual",
     "skeleton",
     "tool_calls",
 ]

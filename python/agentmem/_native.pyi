@@ -404,6 +404,9 @@ class ToolLog:
             InvalidInputError: An unknown level.
         """
 
+    def copy(self) -> ToolLog:
+        """Return the same calls, to go on from without changing this log."""
+
     def __len__(self) -> int: ...
 
 @final
@@ -455,3 +458,10 @@ def canonical(text: str, /) -> str:
 
 def estimate_tokens(text: str, /) -> int:
     """Return about how many tokens a model sees."""
+
+def session_lines(data: bytes, start: int, /) -> tuple[list[tuple[int, int, int, int]], int]:
+    """Return the lines from byte ``start`` on that can hold calls, and the number of all lines.
+
+    Each is its number from 0, its first byte, the byte behind its last one, and where the copy of
+    a result begins that need not be decoded, or -1.
+    """

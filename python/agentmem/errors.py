@@ -34,6 +34,8 @@ they are translated where they arise.
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "AgentMemError",
     "ClosedError",
@@ -172,16 +174,28 @@ class ModelNotFoundError(EmbeddingError, FileNotFoundError):
 class EmbedderMismatchError(EmbeddingError):
     """The store holds vectors of another model; ``Memory.reembed`` moves them."""
 
-    def __init__(self, stored: str, given: str) -> None:
+    def __init__(self, stored: str, given: str, *, is_given: bool = False) -> None:
+        remedy = (
+            "open it with GivenEmbeddings of that id and ndim; Memory.reembed moves a store to an "
+            "embedder that makes vectors itself, never to given ones"
+            if is_given
+            else "open it with that embedder, or with GivenEmbeddings of its id and ndim, and "
+            "move it with Memory.reembed(embedder)"
+        )
         super().__init__(
             f"the store's vectors were made by {stored!r}, the embedder given is {given!r}; "
-            "open it with that embedder, or move the store with Memory.reembed(embedder)"
+            f"{remedy}"
         )
         self.stored = stored
         self.given = given
+        self.is_given = is_given
 
-    def __reduce__(self) -> tuple[type[EmbedderMismatchError], tuple[str, str]]:
-        return type(self), (self.stored, self.given)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _mismatch, (self.stored, self.given, self.is_given)
+
+
+def _mismatch(stored: str, given: str, is_given: bool) -> EmbedderMismatchError:
+    return EmbedderMismatchError(stored, given, is_given=is_given)
 
 
 class SkillError(AgentMemError):

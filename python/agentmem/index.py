@@ -63,6 +63,10 @@ class SearchIndex:
         self._folder = folder
         self._space = space
         self._ndim = ndim
+        # The space of the native index that answers; None while it is replaced.
+        self._serving: str | None = space
+        # Where the store is being moved to by this process.
+        self._moving_to: str | None = None
         self._ann: Literal["auto", "exact", "hnsw"] = ann
         self._lock = threading.RLock()
         self._wake = threading.Event()
@@ -159,11 +163,20 @@ class SearchIndex:
             self._next_forced_fold = max(TAIL_LIMIT, self._native.tail_len + TAIL_LIMIT)
 
     def catch_up(self) -> None:
-        """Apply every committed change that this process has not seen yet."""
+        """Apply every committed change that this process has not seen yet.
+
+        Raises:
+            EmbedderMismatchError: Another handle moved the store to another embedder.
+        """
         with self._lock:
             while True:
                 # Each batch in its own snapshot: a fold never runs inside one.
                 with self._database.read() as connection:
+                    stored = opening.read_meta(connection, "embedder_id")
+                    if stored is not None and stored != self._space:
+                        if stored == self._moving_to:
+                            return
+                        raise EmbedderMismatchError(stored, self._space)
                     after = self._native.applied
                     upserted, removed, last = index_rows.changed_keys(
                         connection, after=after, limit=CATCH_UP_BATCH
@@ -176,34 +189,58 @@ class SearchIndex:
         if self._native.tail_len >= FOLD_AT:
             self._wake.set()
 
-    def search(
-        self, text: str, vector: npt.NDArray[np.float32] | None, **asked: Any
-    ) -> list[tuple[Any, ...]]:
-        """Return the native hits of one query, after looking for other processes' writes."""
-        if self._database.counter.value > self._native.applied:
+    def _answering(self, space: str) -> StoreIndex:
+        """Return the native index if it is of the space, after looking for others' writes.
+
+        Raises:
+            EmbedderMismatchError: It is of another space now.
+        """
+        if self._moving_to is None and self._database.counter.value > self._native.applied:
             self.catch_up()
+        # It is replaced while the name is None: the same name before and after is its name.
+        before = self._serving
+        native = self._native
+        if before != space or self._serving != space:
+            raise EmbedderMismatchError(self._space, space)
+        return native
+
+    def search(
+        self, text: str, vector: npt.NDArray[np.float32] | None, *, space: str, **asked: Any
+    ) -> list[tuple[Any, ...]]:
+        """Return the native hits of one query, whose vector is of a space.
+
+        Raises:
+            EmbedderMismatchError: The index is of another space now.
+        """
         try:
-            return self._native.search(text, vector, **asked)
+            return self._answering(space).search(text, vector, **asked)
         except IndexCorruptError:
             self.rebuild()
-            return self._native.search(text, vector, **asked)
+            return self._answering(space).search(text, vector, **asked)
 
     def search_many(
-        self, texts: Sequence[str], vectors: Sequence[npt.NDArray[np.float32]], **asked: Any
+        self,
+        texts: Sequence[str],
+        vectors: Sequence[npt.NDArray[np.float32]],
+        *,
+        space: str,
+        **asked: Any,
     ) -> Sequence[list[tuple[Any, ...]]]:
-        """Return the native hits of several queries, each with its vector, in one call."""
+        """Return the native hits of several queries, each with its vector, in one call.
+
+        Raises:
+            EmbedderMismatchError: The index is of another space now.
+        """
         if not texts:
             return []
         import numpy as np
 
         matrix = np.stack(vectors)
-        if self._database.counter.value > self._native.applied:
-            self.catch_up()
         try:
-            return self._native.search_many(texts, matrix, **asked)
+            return self._answering(space).search_many(texts, matrix, **asked)
         except IndexCorruptError:
             self.rebuild()
-            return self._native.search_many(texts, matrix, **asked)
+            return self._answering(space).search_many(texts, matrix, **asked)
 
     @contextmanager
     def _publishing(self, *, wait: bool) -> Iterator[bool]:
@@ -344,11 +381,37 @@ class SearchIndex:
             self._native = self._rebuilt()
             self.catch_up()
 
+    @contextmanager
+    def moving(self, space: str) -> Iterator[None]:
+        """Within it the store may go over to a space by this process's hand.
+
+        Searches go on in the old index; what is written meanwhile is applied by ``move``.
+        """
+        self._moving_to = space
+        try:
+            yield
+        finally:
+            self._moving_to = None
+
     def move(self, *, space: str, ndim: int) -> None:
-        """Make the index anew for vectors of another embedder, which are in the store already."""
+        """Make the index anew for vectors of another embedder, which are in the store already.
+
+        Searches of the old space are answered from the old index until the new one stands.
+        """
+        self._database.check()
         with self._lock:
+            former = self._space, self._ndim
             self._space, self._ndim = space, ndim
-            self.rebuild()
+            try:
+                native = self._rebuilt()
+            except BaseException:
+                # The old index stays of its own space, and the next look at the store says so.
+                self._space, self._ndim = former
+                raise
+            self._serving = None
+            self._native = native
+            self._serving = space
+            self.catch_up()
 
     def close(self) -> None:
         """Stop the background work; a tail worth a segment is folded first."""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from agentmem.tiers.documents import Documents
     from agentmem.toollog.canvas import Canvas
 
 __all__ = ["Memory"]
@@ -98,6 +99,13 @@ class Memory(Operations):
     def embedder(self) -> Embedder | GivenEmbeddings:
         """What makes the vectors."""
         return self._shared.embedder
+
+    @property
+    def documents(self) -> Documents:
+        """A host's JSON documents by scope and key, below this handle's scope."""
+        from agentmem.tiers.documents import Documents
+
+        return Documents(self._shared, self._scope)
 
     def scoped(self, scope: str) -> Memory:
         """Return a handle of the same store, bound to a scope below this one's."""

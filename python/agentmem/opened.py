@@ -10,13 +10,16 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentmem.errors import EmbedderMismatchError
 from agentmem.index import SearchIndex
 from agentmem.models import to_ms
 from agentmem.protocols import Clock, Embedder, GivenEmbeddings
 from agentmem.store.database import Database
+
+if TYPE_CHECKING:
+    from agentmem.tiers.reembed import Reembedding
 
 __all__ = ["Opened", "Progress"]
 
@@ -39,9 +42,10 @@ class Opened:
         *,
         redact: bool,
     ) -> None:
-        from agentmem.embedding import resolve_embedder
+        from agentmem.embedding import resolve_embedder, space_of
 
         self.embedder = resolve_embedder(embedder)
+        space_of(self.embedder)
         self.clock = clock
         self.durability = durability
         self.redact = redact
@@ -49,6 +53,9 @@ class Opened:
         self.path = path
         self._pid = os.getpid()
         self._close_lock = threading.Lock()
+        # Held while the store goes over to another embedder.
+        self.move_lock = threading.Lock()
+        self.move: Reembedding | None = None
         self.cache: dict[tuple[str, int], Any] = {}
         self.cache_lock = threading.RLock()
         self.database = Database(path, durability=durability)
@@ -82,6 +89,7 @@ class Opened:
             raise EmbedderMismatchError(
                 f"{stored['embedder_id']} ({stored['ndim']} dimensions)",
                 f"{given} ({ndim} dimensions)",
+                is_given=isinstance(self.embedder, GivenEmbeddings),
             )
         self.database.write(
             lambda transaction: transaction.connection.executemany(
@@ -110,6 +118,8 @@ class Opened:
         with self._close_lock:
             if self.database.is_closed:
                 return
+            if self.move is not None:
+                self.move.stop()
             try:
                 self.index.close()
             finally:

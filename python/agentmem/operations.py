@@ -13,7 +13,7 @@ from agentmem.protocols import Embedder
 from agentmem.tiers import transfer
 from agentmem.tiers.import_rows import import_
 from agentmem.tiers.inspect import stats, verify
-from agentmem.tiers.reembed import move_to
+from agentmem.tiers.reembed import Reembedding, move_to
 
 __all__ = ["Operations"]
 
@@ -56,15 +56,29 @@ class Operations:
         self,
         embedder: Embedder | str | os.PathLike[str] | None,
         *,
+        background: bool = False,
         progress: Progress | None = None,
-    ) -> None:
+    ) -> Reembedding:
         """Move the store to another embedder; resumable, and the old vectors answer meanwhile.
 
+        The new vectors are made beside the old ones and put in force at once at the end; reads and
+        writes go on, and no two spaces are ever compared. What was made stays when it ends early,
+        even by a crash: the same call goes on from there. Handles of other processes raise
+        ``EmbedderMismatchError`` from the end of the move on, until they are opened anew.
+
         Args:
-            embedder: What makes the new vectors.
-            progress: Called as ``progress(done, total)``.
+            embedder: What makes the new vectors; None for the packaged default.
+            background: Return at once and go on in a thread; closing the memory stops it.
+            progress: Called as ``progress(done, total)``, in that thread.
+
+        Returns:
+            The move: its ``wait`` gives whether the store was moved.
+
+        Raises:
+            InvalidInputError: ``GivenEmbeddings``, or a move that is under way.
+            EmbeddingError: The embedder failed (in the background ``wait`` raises it).
         """
-        move_to(self._shared, embedder, progress=progress)
+        return move_to(self._shared, embedder, background=background, progress=progress)
 
     def export(
         self,

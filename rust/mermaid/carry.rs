@@ -83,7 +83,7 @@ impl Candidates {
 }
 
 /// Space that is used again for each result.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Scratch {
     /// Class, start and end of each word.
     found: Vec<(u8, u32, u32)>,

@@ -104,6 +104,7 @@ const KNOWN_TOOLS: usize = 64;
 /// Bytes of arguments whose words count as named.
 const NAMED_BYTES: usize = 2048;
 
+#[derive(Clone)]
 struct Digest {
     tool: Name,
     arguments: String,
@@ -115,8 +116,8 @@ struct Digest {
     hash: u64,
 }
 
-/// Tool calls, read and kept in brief.
-#[derive(Default)]
+/// Tool calls, read and kept in brief; a copy costs what is kept, not what was read.
+#[derive(Clone, Default)]
 pub struct Log {
     digests: Vec<Digest>,
     parents: Vec<Option<usize>>,
@@ -133,7 +134,7 @@ pub struct Log {
 }
 
 /// What the standard level says of the first calls: what it says of the next ones depends on it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Told {
     root: String,
     words: Vec<(String, String)>,

@@ -148,6 +148,13 @@ impl ToolLog {
         py.detach(|| self.log.lock().len())
     }
 
+    /// The same calls, to go on from without changing this log.
+    fn copy(&self, py: Python<'_>) -> Self {
+        py.detach(|| Self {
+            log: Mutex::new(self.log.lock().clone()),
+        })
+    }
+
     /// The diagram at the first level, from `level` down, that fits.
     #[pyo3(signature = (level, budget_tokens=None, is_exact=false, with_arguments=true))]
     fn canvas(
@@ -384,6 +391,27 @@ fn estimate_tokens(py: Python<'_>, text: &Bound<'_, PyString>) -> PyResult<usize
     Ok(py.detach(|| mermaid::estimate_tokens(&text)))
 }
 
+/// The lines of a Claude Code session that can hold calls: number, start, end, and where a copy of a result begins or
+/// -1; and the number of all lines.
+#[pyfunction]
+#[pyo3(signature = (data, start, /))]
+fn session_lines(
+    py: Python<'_>,
+    data: &Bound<'_, PyBytes>,
+    start: usize,
+) -> (Vec<(usize, usize, usize, i64)>, usize) {
+    let bytes = data.as_bytes();
+    let (lines, count) = py.detach(|| crate::session_lines::session_lines(bytes, start));
+    let rows = lines
+        .into_iter()
+        .map(|line| {
+            let copy = line.copy.map_or(-1, |at| at as i64);
+            (line.number, line.start, line.end, copy)
+        })
+        .collect();
+    (rows, count)
+}
+
 /// Adds the tool-log part to the module.
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ToolLog>()?;
@@ -391,5 +419,6 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_CALLS", MAX_CALLS)?;
     module.add_function(wrap_pyfunction!(parse, module)?)?;
     module.add_function(wrap_pyfunction!(canonical, module)?)?;
+    module.add_function(wrap_pyfunction!(session_lines, module)?)?;
     module.add_function(wrap_pyfunction!(estimate_tokens, module)?)
 }

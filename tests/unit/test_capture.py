@@ -59,6 +59,18 @@ def test_records_that_all_say_the_same_cost_linear_work(memory):
     assert time.process_time() - start < 5
 
 
+def test_a_stored_record_is_known_once(memory):
+    again = {"role": "user", "content": "again"}
+    first, changed, last = ({"role": "user", "content": word} for word in ("one", "two", "end"))
+    memory.capture([first, *[again] * 5], session="s")
+    captured = memory.capture([changed, *[again] * 20, last], session="s")
+    assert captured.new >= 17
+    assert len(set(captured.ids)) == len(captured.ids)
+    told = texts(memory, "s")
+    assert told.count("again") == 20
+    assert told.count("two") == told.count("end") == 1
+
+
 def test_a_repetition_given_alone_is_a_replay(memory):
     turn = [{"role": "user", "content": "Run it."}, *openai_pair(1, "done")]
     for message in turn:
@@ -369,7 +381,9 @@ class TestForget:
         ids = memory.capture(messages, session="s").ids
         memory.canvas("s")
         memory.forget(ids[3])
-        assert memory.expand("c2") == ""
+        with pytest.raises(NotFoundError, match="forgotten"):
+            memory.expand("c2")
+        assert "c2" in {step.ref for step in memory.canvas("s").steps}
         assert [memory.expand(f"c{n}") for n in (1, 3)] == ["r0", "r2"]
         assert "marker" not in memory.canvas("s").raw
         assert memory.capture(messages, session="s").new == 0

@@ -307,3 +307,9 @@ def test_demo_of_a_file_for_people(tmp_path, run):
     assert "ann   1" in first
     assert "Invoices" in first
     assert "p50 of a recall from text" in shown
+
+
+def test_init_takes_multilingual_only_with_model(run):
+    refused = run("init", "--multilingual")
+    assert refused.code == 2
+    assert "--model" in refused.err

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agentmem.embedding import OnnxEmbedder, resolve_embedder
+from agentmem.embedding import MultilingualEmbedder, OnnxEmbedder, resolve_embedder
 from agentmem.embedding.session import ModelSession
 from agentmem.embedding.tokenizer import packaged_tokenizer
 from agentmem.embedding.weights import packaged_model
-from agentmem.errors import EmbeddingError, InvalidInputError
+from agentmem.errors import InvalidInputError
 from agentmem.protocols import Embedder, GivenEmbeddings
 
 GOLDEN = json.loads((Path(__file__).parent / "test_embedding_tokens.json").read_text("utf-8"))
@@ -325,8 +325,7 @@ def test_resolve(embedder, tmp_path):
     assert resolve_embedder(embedder) is embedder
     given = GivenEmbeddings(id="mine", ndim=7)
     assert resolve_embedder(given) is given
-    with pytest.raises(EmbeddingError, match="extra"):
-        resolve_embedder("multilingual")
+    assert isinstance(resolve_embedder("multilingual"), MultilingualEmbedder)
     with pytest.raises(FileNotFoundError, match=r"model\.onnx"):
         resolve_embedder(tmp_path)
     with pytest.raises(InvalidInputError, match="int"):

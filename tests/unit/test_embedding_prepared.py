@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agentmem.embedding import OnnxEmbedder, prepare_model, prepared
+from agentmem.embedding import OnnxEmbedder, model_cache, prepare_model, prepared
 from agentmem.embedding.graph import fast_graph, float_graph
 from agentmem.embedding.session import ModelSession
 from agentmem.embedding.tokenizer import packaged_tokenizer
@@ -224,7 +224,7 @@ def test_a_write_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
-        prepared._write(tmp_path / "model.onnx", b"content")
+        model_cache.write_whole(tmp_path / "model.onnx", b"content")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -254,11 +254,11 @@ def test_processes_that_prepare_one_folder_at_once_all_succeed(tmp_path):
 
 def test_cache_directory(monkeypatch, tmp_path):
     monkeypatch.setenv("AGENTMEM_CACHE", str(tmp_path / "a"))
-    assert prepared.cache_directory() == tmp_path / "a"
+    assert model_cache.cache_directory() == tmp_path / "a"
     monkeypatch.delenv("AGENTMEM_CACHE")
     if sys.platform.startswith("linux"):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
-        assert prepared.cache_directory() == tmp_path / "x" / "agentmem"
+        assert model_cache.cache_directory() == tmp_path / "x" / "agentmem"
         monkeypatch.setenv("XDG_CACHE_HOME", "relative")
         monkeypatch.setenv("HOME", str(tmp_path / "home"))
-        assert prepared.cache_directory() == tmp_path / "home" / ".cache" / "agentmem"
+        assert model_cache.cache_directory() == tmp_path / "home" / ".cache" / "agentmem"

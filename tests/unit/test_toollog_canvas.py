@@ -413,3 +413,16 @@ def test_tokens_are_estimated_for_any_text():
     assert estimate_tokens("the quick brown fox jumps") in range(4, 9)
     assert estimate_tokens("x" * 1_000_000) > 1000
     assert estimate_tokens("\ud800") >= 1
+
+
+def test_a_copied_builder_goes_on_alone():
+    calls = [
+        ToolCall("Bash", {"command": f"run {n}"}, f"src/a{n}.py: error {n}") for n in range(40)
+    ]
+    builder = CanvasBuilder()
+    builder.append(calls[:30])
+    before = builder.canvas().text
+    other = builder.copy()
+    other.append(calls[30:])
+    assert builder.canvas().text == before
+    assert other.canvas().text == compress(calls).text

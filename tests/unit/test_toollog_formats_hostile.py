@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from agentmem._native import session_lines
 from agentmem.errors import InvalidInputError, ToolLogError
 from agentmem.toollog.formats import iter_messages, iter_tool_calls, read_messages, tool_calls
-from agentmem.toollog.formats.claude_code import calls_of_line
 from agentmem.toollog.formats.parts import WARNINGS_PER_LOG
 from agentmem.toollog.models import ToolLogWarning
 
@@ -276,6 +276,13 @@ def test_messages_come_before_the_log_ends() -> None:
     ]
 
 
+def lines_to_decode(text: bytes) -> list[bytes]:
+    """Return what is decoded of each line that can hold calls."""
+    found, count = session_lines(text, 0)
+    assert count == text.count(b"\n") + 1
+    return [text[start : end if copy < 0 else copy] for _, start, end, copy in found]
+
+
 HOOK = (
     '{"parentUuid":null,"isSidechain":false,"sessionId":"s","type":"progress",'
     '"data":{"type":"hook_progress","hookName":"x"},"uuid":"u"}'
@@ -283,11 +290,11 @@ HOOK = (
 
 
 def test_only_whole_hook_lines_are_passed_over() -> None:
-    assert calls_of_line(HOOK.encode()) == b""
+    assert lines_to_decode(HOOK.encode()) == []
     quoted = json.dumps({"parentUuid": None, "sessionId": "s", "type": "user", "x": HOOK})
     inside = '{"parentUuid":null,"sessionId":"s","message":{"type":"message"},' + HOOK[40:]
     for line in (HOOK[:-1], quoted, inside, HOOK.replace("hook_progress", "agent_progress")):
-        assert calls_of_line(line.encode()) == line.encode()
+        assert lines_to_decode(line.encode()) == [line.encode()]
 
 
 def copied(copy: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -307,9 +314,10 @@ def test_copies_of_results_are_not_decoded_and_change_nothing() -> None:
     agent = copied({"agentId": "a1"})
     named = {**inner, "sourceToolAssistantUUID": "0" * 36}
     for record in (inner, named):
-        assert len(calls_of_line(compact(record))) < 300
+        (line,) = lines_to_decode(compact(record))
+        assert len(line) < 300
     for line in (compact(agent), compact(inner)[:-1], compact(inner)[:-2]):
-        assert calls_of_line(line) == line
+        assert lines_to_decode(line) == [line]
     start = jsonl({"parentUuid": None, "sessionId": "s", "type": "system"})
     for record in (inner, deep, agent, named):
         (read,) = tool_calls(start + compact(record))

@@ -12,13 +12,16 @@ from agentmem.cli.common import emit, memory_option, open_memory
 @click.command("init")
 @memory_option
 @click.option("--model", is_flag=True, help="Only derive the model's fast form into the cache.")
+@click.option("--multilingual", is_flag=True, help="With --model: the multilingual one.")
 @click.option("--json", "json_output", is_flag=True, help="Print JSON.")
-def command(path: Path, *, model: bool, json_output: bool) -> None:
+def command(path: Path, *, model: bool, multilingual: bool, json_output: bool) -> None:
     """Make a memory folder; with --model only prepare the embedder, as images want it."""
-    from agentmem.embedding import prepare_model
+    from agentmem.embedding import prepare_model, prepare_multilingual
 
+    if multilingual and not model:
+        raise click.UsageError("--multilingual goes with --model")
     if model:
-        place = prepare_model()
+        place = prepare_multilingual() if multilingual else prepare_model()
         emit({"model": str(place)}, json_output=json_output, text=lambda: f"model: {place}")
         return
     with open_memory(path, create=True) as memory:

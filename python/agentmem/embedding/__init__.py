@@ -1,4 +1,4 @@
-"""Embeddings from files: the packaged all-MiniLM-L6-v2, or a model folder of the host's own.
+"""Embeddings from files: a packaged model, or a model folder of the host's own.
 
 Importing this loads no model, and neither numpy nor onnxruntime nor tokenizers.
 """
@@ -9,16 +9,27 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agentmem.embedding.onnx_embedder import OnnxEmbedder
+    from agentmem.embedding.e5_prepared import prepare_multilingual
+    from agentmem.embedding.onnx_embedder import MultilingualEmbedder, OnnxEmbedder
     from agentmem.embedding.prepared import prepare_model
-    from agentmem.embedding.resolve import resolve_embedder
+    from agentmem.embedding.resolve import resolve_embedder, space_of
 
-__all__ = ["OnnxEmbedder", "prepare_model", "resolve_embedder"]
+__all__ = [
+    "MultilingualEmbedder",
+    "OnnxEmbedder",
+    "prepare_model",
+    "prepare_multilingual",
+    "resolve_embedder",
+    "space_of",
+]
 
 _HOMES = {
+    "MultilingualEmbedder": "onnx_embedder",
     "OnnxEmbedder": "onnx_embedder",
     "prepare_model": "prepared",
+    "prepare_multilingual": "e5_prepared",
     "resolve_embedder": "resolve",
+    "space_of": "resolve",
 }
 
 

@@ -7,17 +7,23 @@ import inspect
 import os
 from typing import TypeGuard, overload
 
-from agentmem.embedding.onnx_embedder import OnnxEmbedder
-from agentmem.errors import EmbeddingError, InvalidInputError
+from agentmem.embedding.onnx_embedder import MultilingualEmbedder, OnnxEmbedder
+from agentmem.errors import InvalidInputError
 from agentmem.protocols import Embedder, GivenEmbeddings
 
-__all__ = ["resolve_embedder"]
+__all__ = ["resolve_embedder", "space_of"]
 
 
 @functools.cache
 def _packaged() -> OnnxEmbedder:
     """Return the packaged model's embedder; all memories of a process share its session."""
     return OnnxEmbedder()
+
+
+@functools.cache
+def _multilingual() -> MultilingualEmbedder:
+    """Return the multilingual model's embedder; it too is shared."""
+    return MultilingualEmbedder()
 
 
 def _is_embedder(spec: object) -> TypeGuard[Embedder]:
@@ -46,12 +52,12 @@ def resolve_embedder(
     """Return the embedder that is meant; no model is loaded yet.
 
     Args:
-        spec: None for the packaged all-MiniLM-L6-v2, the path of a model folder, an embedder, or
-            ``GivenEmbeddings`` where the host brings its own vectors.
+        spec: None for the packaged all-MiniLM-L6-v2, ``"multilingual"`` for multilingual-e5-small
+            (a folder of that name is meant by ``"./multilingual"``), the path of a model folder,
+            an embedder, or ``GivenEmbeddings`` where the host brings its own vectors.
 
     Raises:
         ModelNotFoundError: The folder or one of its files is missing.
-        EmbeddingError: ``"multilingual"``: this version does not bring that model.
         InvalidInputError: It is none of these.
     """
     if spec is None:
@@ -59,10 +65,7 @@ def resolve_embedder(
     if isinstance(spec, GivenEmbeddings):
         return spec
     if isinstance(spec, str) and spec == "multilingual":
-        raise EmbeddingError(
-            "the multilingual model comes with an extra that this version does not have; pass the "
-            "folder of a multilingual model, with model.onnx and tokenizer.json"
-        )
+        return _multilingual()
     if isinstance(spec, (str, os.PathLike)):
         return OnnxEmbedder(spec)
     if _is_embedder(spec):
@@ -71,3 +74,23 @@ def resolve_embedder(
         "embedder must be None, a model folder, GivenEmbeddings or an object with id, ndim and "
         f"embed(texts); {type(spec).__name__} was given"
     )
+
+
+def space_of(embedder: Embedder | GivenEmbeddings) -> tuple[str, int]:
+    """Return the id and the length of an embedder's vectors; a folder's model may be loaded.
+
+    Raises:
+        InvalidInputError: The id is no text, or ndim no whole number of at least 1.
+    """
+    found, ndim = embedder.id, embedder.ndim
+    name = type(embedder).__name__
+    if not isinstance(found, str) or not found.strip():
+        raise InvalidInputError(
+            f"embedder: the id of {name} must be a text that names its vector space, "
+            f"{found!r} was given"
+        )
+    if isinstance(ndim, bool) or not isinstance(ndim, int) or ndim < 1:
+        raise InvalidInputError(
+            f"embedder: the ndim of {name} must be a whole number of at least 1, {ndim!r} was given"
+        )
+    return found, ndim

@@ -5,7 +5,7 @@ A tokenizer here never pads and never cuts; how many ids a model is given is dec
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,12 +14,21 @@ from agentmem.errors import EmbeddingError, ModelNotFoundError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["VOCABULARY", "TextTokenizer", "file_tokenizer", "packaged_tokenizer"]
+__all__ = [
+    "VOCABULARY",
+    "TextTokenizer",
+    "file_tokenizer",
+    "packaged_tokenizer",
+    "unigram_tokenizer",
+]
 
 VOCABULARY: Final = Path(__file__).parent / "data" / "vocab.txt"
 
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _UNKNOWN = ("[UNK]", "<unk>", "<UNK>")
+# Stands for a space; alone it says nothing.
+_SPACE = "▁"
+_UNIGRAM_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
 
 class TextTokenizer:
@@ -27,15 +36,19 @@ class TextTokenizer:
 
     Args:
         tokenizer: Padding and truncation are switched off on it.
+        prepare: What is done to a text before the tokenizer sees it.
 
     Raises:
         EmbeddingError: The tokenizer does not put its special tokens around the text.
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer, *, prepare: Callable[[str], str] | None = None
+    ) -> None:
         tokenizer.no_padding()
         tokenizer.no_truncation()
         self._tokenizer = tokenizer
+        self._prepare = prepare
         bare = tokenizer.encode("hello", add_special_tokens=False).ids
         full = tokenizer.encode("hello").ids
         places = [at for at in range(len(full)) if full[at : at + len(bare)] == bare]
@@ -49,7 +62,7 @@ class TextTokenizer:
         special = {
             key for key, token in tokenizer.get_added_tokens_decoder().items() if token.special
         }
-        unknown = {tokenizer.token_to_id(name) for name in _UNKNOWN}
+        unknown = {tokenizer.token_to_id(name) for name in (*_UNKNOWN, _SPACE)}
         self._without_content = frozenset(special | {key for key in unknown if key is not None})
 
     @property
@@ -63,6 +76,8 @@ class TextTokenizer:
         Args:
             text: Valid Unicode, without lone surrogates.
         """
+        if self._prepare is not None:
+            text = self._prepare(text)
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
@@ -95,6 +110,42 @@ def packaged_tokenizer() -> TextTokenizer:
         special_tokens=[(token, tokenizer.token_to_id(token)) for token in ("[CLS]", "[SEP]")],
     )
     return TextTokenizer(tokenizer)
+
+
+def unigram_tokenizer(
+    pieces: Sequence[tuple[str, float]], characters: Mapping[int, str]
+) -> TextTokenizer:
+    """Return the tokenizer of the XLM-R family: SentencePiece's Unigram over normalised text.
+
+    Args:
+        pieces: Each piece with the logarithm of its probability; the place is the id. The first
+            four and the last are ``<s>``, ``<pad>``, ``</s>``, ``<unk>`` and ``<mask>``.
+        characters: What a character becomes before the text is split: compatibility forms their
+            plain ones, control characters nothing, other kinds of white space a space.
+    """
+    import re
+    import unicodedata
+
+    from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, processors
+
+    # The vocabulary is of composed characters, and the table has no sequences: letters that come
+    # with their marks apart are composed first.
+    table = {0: "", **characters}
+    spaces = re.compile(" {2,}")
+
+    def prepare(text: str) -> str:
+        composed = unicodedata.normalize("NFC", text)
+        return spaces.sub(" ", composed.translate(table)).strip(" ")
+
+    unknown = next(at for at, (piece, _) in enumerate(pieces) if piece == "<unk>")
+    tokenizer = Tokenizer(models.Unigram(list(pieces), unknown, byte_fallback=False))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(_SPACE, prepend_scheme="always")
+    tokenizer.add_special_tokens([AddedToken(name, special=True) for name in _UNIGRAM_SPECIAL])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>",
+        special_tokens=[(name, tokenizer.token_to_id(name)) for name in ("<s>", "</s>")],
+    )
+    return TextTokenizer(tokenizer, prepare=prepare)
 
 
 def file_tokenizer(path: Path) -> TextTokenizer:

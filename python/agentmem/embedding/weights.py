@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agentmem.embedding.encoder import Layer
 from agentmem.embedding.minilm import SOURCE_SHA256
 from agentmem.errors import EmbeddingError, ModelNotFoundError
 
@@ -21,25 +22,9 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float32]
 
-__all__ = ["Layer", "Weights", "packaged_model", "read_weights"]
+__all__ = ["Weights", "packaged_model", "read_weights"]
 
 _LAYERS: Final = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """One layer of the encoder; matrices are float32, shape ``(inputs, outputs)``."""
-
-    attention: Floats  # (384, 3 * 384): query, key and value side by side
-    attention_bias: Floats
-    projection: Floats  # (384, 384)
-    projection_bias: Floats
-    projection_norm: tuple[Floats, Floats]  # scale, shift
-    up: Floats  # (384, 1536)
-    up_bias: Floats
-    down: Floats  # (1536, 384)
-    down_bias: Floats
-    down_norm: tuple[Floats, Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +35,7 @@ class Weights:
     word_scales: Floats  # (30522, 1)
     positions: Floats  # (512, 384), the vector of token type 0 added in
     norm: tuple[Floats, Floats]
-    layers: tuple[Layer, ...]
+    layers: tuple[Layer[Floats], ...]  # matrices float32, shape (inputs, outputs)
 
 
 def packaged_model() -> Path:
@@ -124,7 +109,9 @@ def _norm(array: Callable[[str], Floats], name: str) -> tuple[Floats, Floats]:
     return array(name + ".weight"), array(name + ".bias")
 
 
-def _layer(array: Callable[[str], Floats], matrix: Callable[[str], Floats], prefix: str) -> Layer:
+def _layer(
+    array: Callable[[str], Floats], matrix: Callable[[str], Floats], prefix: str
+) -> Layer[Floats]:
     import numpy as np
 
     heads = [f"{prefix}attention.self.{part}.bias" for part in ("query", "key", "value")]

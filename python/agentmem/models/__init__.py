@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from agentmem.models import memory, tiers
+from agentmem.models import documents, memory, tiers
+from agentmem.models.documents import *  # noqa: F403
 from agentmem.models.memory import *  # noqa: F403
 from agentmem.models.tiers import *  # noqa: F403
 
-__all__ = memory.__all__ + tiers.__all__
+__all__ = documents.__all__ + memory.__all__ + tiers.__all__

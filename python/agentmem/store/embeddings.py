@@ -62,6 +62,15 @@ def delete(connection: apsw.Connection, keys: Sequence[int]) -> None:
     connection.execute(
         "DELETE FROM pending_embeddings WHERE key IN (SELECT value FROM json_each(?))", (wanted,)
     )
+    # A move to another embedder that was stopped leaves vectors in tables of its own.
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'embedded_next'").fetchone():
+        connection.execute(
+            "DELETE FROM embeddings_next WHERE id >> 3 IN (SELECT value FROM json_each(?))",
+            (wanted,),
+        )
+        connection.execute(
+            "DELETE FROM embedded_next WHERE key IN (SELECT value FROM json_each(?))", (wanted,)
+        )
 
 
 def pending_count(connection: apsw.Connection) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from agentmem.store import sessions
@@ -29,18 +28,20 @@ class Alignment:
     they agree longest, up to the session's end or their own, the earliest of several such places;
     what comes behind is new. Where they agree nowhere so, or part ways in the middle (a host has
     changed its first message, or dropped some), a record is known if it stands beside its stored
-    neighbour; one that only says the same as an earlier one is new. A record with the host's own
-    id is known wherever it stands.
+    neighbour; one that only says the same as an earlier one is new, and a stored record is known
+    once. A record with the host's own id is known wherever it stands.
     """
 
     next_id: int | None = None
     last_id: int | None = None
     newest_id: int | None = None
     is_past_end: bool = False
+    beside: set[int] = field(default_factory=set)
+    """Stored records that were known by their neighbour."""
 
     def copy(self) -> Alignment:
         """Return a state that can go on without changing this one."""
-        return copy(self)
+        return replace(self, beside=set(self.beside))
 
     def match(
         self, connection: apsw.Connection, session_id: int, records: Sequence[Record]
@@ -61,6 +62,8 @@ class Alignment:
                 row = known[0]
             elif known and not self.is_past_end:
                 row = self._beside(connection, session_id, known, rest[place : place + 2])
+                if row is not None:
+                    self.beside.add(row.id)
             self.last_id = None if row is None else row.id
             found.append(row)
         return found
@@ -68,6 +71,9 @@ class Alignment:
     def _was_there(self, row: RecordRow) -> bool:
         """Whether a record is older than this call, which is not held against itself."""
         return self.newest_id is not None and row.id <= self.newest_id
+
+    def _is_free(self, row: RecordRow) -> bool:
+        return self._was_there(row) and row.id not in self.beside
 
     def _beside(
         self,
@@ -79,10 +85,12 @@ class Alignment:
         """Return the stored record of the first of a pair, if the one before or behind agrees."""
         if self.last_id is not None:
             after = sessions.run_from(connection, session_id, self.last_id + 1, 1)
-            if after and after[0].digest == pair[0].digest and self._was_there(after[0]):
+            if after and after[0].digest == pair[0].digest and self._is_free(after[0]):
                 return after[0]
         if len(pair) > 1:
             for row in (*known[:1], *known[-_STARTS:]):
+                if row.id in self.beside:
+                    continue
                 after = sessions.run_from(connection, session_id, row.id + 1, 1)
                 if after and after[0].digest == pair[1].digest:
                     return row

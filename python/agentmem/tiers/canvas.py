@@ -135,8 +135,8 @@ def canvas(opened: Opened, scope: str, session: str) -> Canvas:
         builder = ready.builder
         if rest:
             # Calls without a result yet: the next canvas has to read them again.
-            builder = CanvasBuilder()
-            builder.append([*ready.calls, *rest])
+            builder = builder.copy()
+            builder.append(rest)
         ready.canvas, ready.revision = builder.canvas(), row.revision
         return ready.canvas
 
@@ -152,8 +152,8 @@ def drawn_until(opened: Opened, session: SessionRow, number: int, level: Level) 
         rest = _append(ready, texts)
         builder = ready.builder
         if rest:
-            builder = CanvasBuilder()
-            builder.append([*ready.calls, *rest])
+            builder = builder.copy()
+            builder.append(rest)
         return builder.canvas(level=level, with_arguments=False).text
 
 
@@ -235,5 +235,8 @@ def _of_call(connection: apsw.Connection, session: SessionRow, ref: str, part: P
         if turn is None:
             raise NotFoundError(f"{ref} of session {session.name!r} was forgotten")
         return _record(connection, turn)
+    is_gone = call.turn_id is None if part == "arguments" else call.result_id is None
+    if is_gone and (part == "arguments" or call.is_answered):
+        raise NotFoundError(f"the {part} of {ref} of session {session.name!r} was forgotten")
     (text,) = tool_calls.texts(connection, session.id, after=call.number - 1, until=call.number)
     return text.arguments if part == "arguments" else text.result or ""

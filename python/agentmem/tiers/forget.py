@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from agentmem.store.database import Database, Transaction
 
-__all__ = ["forget", "select_facts"]
+__all__ = ["forget", "remove_rows", "select_facts"]
 
 PAGE = 1_000
 TABLES: Mapping[int, Any] = {0: turns, 1: facts, 2: scenes, 3: personas}
@@ -101,6 +101,11 @@ def _delete(transaction: Transaction, gone: Iterable[tuple[int, int]]) -> None:
         # They rest on what is left; the index shows their sources.
         rows = fact_index_rows(connection, sorted(surviving))
         transaction.change_many("upsert", 1, dict(zip(sorted(surviving), rows, strict=True)))
+
+
+def remove_rows(transaction: Transaction, wanted: Iterable[tuple[int, int]]) -> None:
+    """Remove rows, ``(tier, number)``, and all that goes with them, in a running transaction."""
+    _delete(transaction, _closure(transaction.connection, wanted))
 
 
 def forget(

@@ -13,6 +13,7 @@ from agentmem.store.index_rows import fact_index_rows, turn_index_rows
 from agentmem.store.links import insert_sources, insert_tags, source_numbers, tags_of
 from agentmem.store.redactions import add_counts
 from agentmem.store.scopes import join_scope, obtain
+from agentmem.tiers.fact_rows import require_space
 from agentmem.tiers.import_input import ExportFile, FactLine, TurnLine, read_export
 from agentmem.tiers.import_redaction import redacted_facts, redacted_turns
 from agentmem.tiers.remember import scope_digests
@@ -68,6 +69,8 @@ class _Import:
     ) -> None:
         self.opened = opened
         self.database = opened.database
+        # The file's vectors and the ones made here are of this space, also if the store is moved.
+        self.embedder = opened.embedder
         self.scope = scope
         self.content = content
         self.progress = progress
@@ -93,7 +96,7 @@ class _Import:
         made: dict[int, bytes] = {}
         for start in range(0, len(missing), EMBED_CHUNK):
             piece = missing[start : start + EMBED_CHUNK]
-            vectors = embed_texts(self.opened.embedder, [one.row.text for one in piece])
+            vectors = embed_texts(self.embedder, [one.row.text for one in piece])
             made.update((one.row.id, vector) for one, vector in zip(piece, vectors, strict=True))
             self._advance(len(piece))
         now_ms = self.opened.now_ms()
@@ -145,7 +148,7 @@ class _Import:
 
     def _missing_vectors(self) -> list[FactLine]:
         """Return the new facts whose vectors the file does not have in this store's space."""
-        embedder = self.opened.embedder
+        embedder = self.embedder
         is_given = isinstance(embedder, GivenEmbeddings)
         is_same = (self.content.embedder, self.content.ndim) == (embedder.id, embedder.ndim)
         return [
@@ -216,6 +219,7 @@ class _Import:
     ) -> int:
         def operation(transaction: Transaction) -> _Batch:
             connection = transaction.connection
+            require_space(connection, (self.embedder.id, self.embedder.ndim))
             ids: dict[Key, int] = {}
             changed: list[int] = []
             images = set(self.images)
@@ -328,7 +332,7 @@ class _Import:
                 connection, [(row.event_ms, row.confidence or 0.0, row.extractor, number)]
             )
         insert_tags(connection, [(1, number, tag) for tag in one.tags])
-        first, width = embeddings.key_of(1, number) * 8, self.opened.embedder.ndim * 4
+        first, width = embeddings.key_of(1, number) * 8, self.embedder.ndim * 4
         embeddings.insert_many(
             connection,
             [(first + chunk, vectors[chunk * width : (chunk + 1) * width])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-from agentmem.errors import InvalidInputError
+from agentmem.errors import EmbedderMismatchError, InvalidInputError
 from agentmem.models import TIERS, TRUSTS, Hit, from_ms, make_hit, to_ms
 from agentmem.store.conditions import check_where
 from agentmem.store.scopes import check_scope, join_scope
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from agentmem.opened import Opened
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 __all__ = ["RRF_K", "WEIGHTS", "recall", "recall_many"]
 
@@ -186,6 +190,28 @@ def query_text(query: str) -> str:
     return whole_text(query)
 
 
+def _also_over_a_move(ask: Callable[P, T]) -> Callable[P, T]:
+    """Ask once more, with the new embedder, where this handle's store was moved meanwhile."""
+
+    @functools.wraps(ask)
+    def asked(*args: P.args, **options: P.kwargs) -> T:
+        opened = cast("Opened", args[0])
+        before = opened.embedder
+        try:
+            return ask(*args, **options)
+        except EmbedderMismatchError:
+            with opened.move_lock:
+                after = opened.embedder
+            # A vector of the host's own stays in the space it was made for.
+            is_given = any(options.get(name) is not None for name in ("embedding", "embeddings"))
+            if after is before or is_given:
+                raise
+        return ask(*args, **options)
+
+    return asked
+
+
+@_also_over_a_move
 def recall(
     opened: Opened,
     scope: str,
@@ -200,15 +226,17 @@ def recall(
     opened.check()
     check_k(k)
     text = query_text(query)
+    embedder = opened.embedder
     if embedding is not None:
-        vector: npt.NDArray[np.float32] | None = given_vector(embedding, opened.embedder.ndim)
+        vector: npt.NDArray[np.float32] | None = given_vector(embedding, embedder.ndim)
     elif not text or text.isspace():
         return []
     else:
-        vector = embed_query(opened.embedder, text)
+        vector = embed_query(embedder, text)
     rows = opened.index.search(
         text,
         vector,
+        space=embedder.id,
         k=k,
         depth=depth_of(k),
         weights=WEIGHTS,
@@ -219,6 +247,7 @@ def recall(
     return to_hits(rows, explain=explain)
 
 
+@_also_over_a_move
 def recall_many(
     opened: Opened,
     scope: str,
@@ -240,17 +269,17 @@ def recall_many(
         raise InvalidInputError(
             f"embeddings: one a query is needed, {len(embeddings)} for {len(texts)} were given"
         )
-    asked = {"k": k, "depth": depth_of(k), "weights": WEIGHTS, "rrf_k": RRF_K}
+    embedder = opened.embedder
+    asked: dict[str, Any] = {"k": k, "depth": depth_of(k), "weights": WEIGHTS, "rrf_k": RRF_K}
+    asked["space"] = embedder.id
     asked |= options | {"now_ms": opened.now_ms()}
     found: list[list[Hit]] = [[] for _ in texts]
     vectors: dict[int, npt.NDArray[np.float32]] = {}
     for at, text in enumerate(texts):
         if embeddings is not None:
-            vectors[at] = given_vector(
-                embeddings[at], opened.embedder.ndim, argument=f"embeddings[{at}]"
-            )
+            vectors[at] = given_vector(embeddings[at], embedder.ndim, argument=f"embeddings[{at}]")
         elif text and not text.isspace():
-            vector = embed_query(opened.embedder, text)
+            vector = embed_query(embedder, text)
             if vector is None:
                 rows = opened.index.search(text, None, **asked)
                 found[at] = to_hits(rows, explain=explain)

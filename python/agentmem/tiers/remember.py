@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentmem._native import digests, fold_text
-from agentmem.errors import InvalidInputError, NotFoundError
+from agentmem.errors import EmbedderMismatchError, InvalidInputError, NotFoundError
 from agentmem.models import Fact, Trust, format_id
 from agentmem.protocols import Embedder, GivenEmbeddings
 from agentmem.store import facts
@@ -225,7 +225,17 @@ def remember(
     written: list[Fact] = []
     for start in range(0, len(facts_in), size):
         piece = slice(start, start + size)
-        written += _write_piece(opened, embedder, scope, facts_in[piece], ready[piece])
+        given = ready[piece]
+        try:
+            written += _write_piece(opened, embedder, scope, facts_in[piece], list(given))
+        except EmbedderMismatchError:
+            with opened.move_lock:
+                moved_to = opened.embedder
+            # A vector of the host's own stays in the space it was made for.
+            if moved_to is embedder or any(vector is not None for vector in given):
+                raise
+            embedder = moved_to
+            written += _write_piece(opened, embedder, scope, facts_in[piece], list(given))
         if progress is not None:
             progress(len(written), len(facts_in))
     return written

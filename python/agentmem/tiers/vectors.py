@@ -23,6 +23,8 @@ BLOCK = 256
 LEAST_NORM = 1e-15
 # Float32 can't tell such a length from 1.
 UNIT_TOLERANCE = 1e-6
+# How far an embedder's vector may be from unit length: float16 models stay within it.
+LENGTH_TOLERANCE = 1e-2
 
 
 def given_vector(
@@ -95,17 +97,34 @@ def _unit_block(items: Sequence[NewFact], places: Sequence[int], ndim: int) -> l
 
 
 def _checked(vectors: Any, ndim: int, embedder: Embedder) -> npt.NDArray[np.float32]:
-    """Return the embedder's answer if it is what its protocol promises."""
-    array = np.ascontiguousarray(vectors, dtype=np.float32)
-    if array.ndim != 2 or array.shape[1] != ndim:  # noqa: PLR2004
+    """Return the embedder's answer, float32, shape ``(n, ndim)``, if it is what it promises.
+
+    Other floats than float32 are converted.
+
+    Raises:
+        EmbeddingError: It has another shape, is not of floats, or a row is not of unit length.
+    """
+    given = np.asarray(vectors)
+    if given.ndim != 2 or given.shape[1] != ndim:  # noqa: PLR2004
         raise EmbeddingError(
-            f"embedder {embedder.id!r} gave an array of shape {array.shape}, (n, {ndim}) is needed"
+            f"embedder {embedder.id!r} gave an array of shape {given.shape}, (n, {ndim}) is needed"
         )
-    norms = np.sqrt(np.einsum("ij,ij->i", array, array))
-    if not np.isfinite(norms).all() or (norms == 0).any():
-        raise EmbeddingError(f"embedder {embedder.id!r} gave a vector that is zero or not finite")
-    if np.abs(norms - 1).max(initial=0) > 1e-3:  # noqa: PLR2004
-        array = array / norms[:, None]
+    if given.dtype.kind != "f":
+        raise EmbeddingError(
+            f"embedder {embedder.id!r} gave an array of {given.dtype}, float32 is needed"
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        array = np.ascontiguousarray(given, dtype=np.float32)
+        norms = np.sqrt(np.einsum("ij,ij->i", array, array))
+    if not np.isfinite(norms).all():
+        raise EmbeddingError(f"embedder {embedder.id!r} gave a vector that is not finite")
+    off = np.abs(norms - 1)
+    if off.max(initial=0) > LENGTH_TOLERANCE:
+        row = int(off.argmax())
+        raise EmbeddingError(
+            f"embedder {embedder.id!r} gave a vector of length {norms[row]:.6g} (row {row}); "
+            "unit length is needed: divide each vector by its length"
+        )
     return array
 
 
@@ -134,7 +153,7 @@ def embed_texts(embedder: Embedder | GivenEmbeddings, texts: Sequence[str]) -> l
                     f"embedder {embedder.id!r} gave {len(rows)} vectors for {len(texts)} texts"
                 )
             return [row.tobytes() for row in rows]
-        return [
+        by_text = [
             _checked(chunks, embedder.ndim, embedder)[:MAX_CHUNKS].tobytes() if len(chunks) else b""
             for chunks in in_chunks(texts)
         ]
@@ -142,6 +161,11 @@ def embed_texts(embedder: Embedder | GivenEmbeddings, texts: Sequence[str]) -> l
         raise
     except Exception as error:
         raise EmbeddingError(f"embedder {embedder.id!r} failed: {error}") from error
+    if len(by_text) != len(texts):
+        raise EmbeddingError(
+            f"embedder {embedder.id!r} gave the chunks of {len(by_text)} texts for {len(texts)}"
+        )
+    return by_text
 
 
 def embed_query(embedder: Embedder | GivenEmbeddings, text: str) -> npt.NDArray[np.float32] | None:
@@ -158,8 +182,15 @@ def embed_query(embedder: Embedder | GivenEmbeddings, text: str) -> npt.NDArray[
     try:
         if as_query is not None:
             vector = as_query(text)
+            if vector is not None:
+                vector = _checked(np.asarray(vector)[np.newaxis], embedder.ndim, embedder)[0]
         else:
-            vector = _checked(embedder.embed([text]), embedder.ndim, embedder)[0]
+            rows = _checked(embedder.embed([text]), embedder.ndim, embedder)
+            if len(rows) != 1:
+                raise EmbeddingError(
+                    f"embedder {embedder.id!r} gave {len(rows)} vectors for 1 text"
+                )
+            vector = rows[0]
     except EmbeddingError:
         raise
     except Exception as error:

@@ -208,6 +208,14 @@ class CanvasBuilder:
     def __len__(self) -> int:
         return len(self._calls)
 
+    def copy(self) -> CanvasBuilder:
+        """Return a builder of the same calls that can go on without changing this one."""
+        other = CanvasBuilder()
+        other._log = self._log.copy()
+        other._calls = self._calls[:]
+        other._index_of = self._index_of
+        return other
+
     def append(self, calls: Iterable[ToolCall]) -> None:
         """Read more calls.
 

@@ -352,16 +352,30 @@ def compact(
             if may_stand and best[0] == before and after < before:
                 best = after, made, refs
     after, made, refs = best
-    return Outcome(made, before, after, tuple(refs), _note(walk, after, len(refs)))
+    return Outcome(made, before, after, tuple(refs), _note(walk, after, refs))
 
 
-def _note(walk: _Walk, after: int, replaced: int) -> str:
+def _note(walk: _Walk, after: int, refs: Sequence[str]) -> str:
     if after <= walk.budget:
         return ""
     start = walk.starts[-1] if walk.starts else 0
     kept = walk.tokens[-1] - walk.tokens[start]
+    gone = set(refs)
+    may_go = [
+        one.ref
+        for entry in walk.entries[:start]
+        if entry.gain
+        for one in entry.results
+        if one.ref not in gone
+    ]
+    later = (
+        f"; {len(may_go)} more may go, but too little to reach the budget, and they stay so that the "
+        "prompt's beginning does not change"
+        if may_go
+        else ""
+    )
     return (
         f"{after} tokens, {walk.budget} were asked for: the last {KEEP_TURNS} turns ({kept} tokens) "
         f"stay as they are, and so do {walk.without[start]} tokens of messages, calls and short "
-        f"results before them; {replaced} results were replaced"
+        f"results before them; {len(gone)} results were replaced{later}"
     )

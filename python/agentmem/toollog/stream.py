@@ -16,20 +16,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 import orjson
 
 from agentmem.errors import InvalidInputError, ToolLogError
 from agentmem.toollog.formats.parts import WARNINGS_PER_LOG, Context, Record
 
-Trim = Callable[[bytes], bytes]
+Scan = Callable[[bytes, int], tuple[list[tuple[int, int, int, int]], int]]
+"""Finds the lines of a text, from a byte on, that must be decoded, and counts all of them."""
 
 _CHUNK_BYTES: Final = 1 << 20
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _MAX_PATH_CHARS: Final = 4096
 _SHOWN_CHARS: Final = 80
 _BOM: Final = b"\xef\xbb\xbf"
+_NO_COPY: Final = b',"toolUseResult":{}}'
+"""What stands for the copy of a result: that there is one."""
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -59,13 +62,13 @@ def as_path(messages: object) -> Path | None:
     )
 
 
-def records(messages: object, context: Context, trim: Trim | None = None) -> Iterator[Record]:
+def records(messages: object, context: Context, scan: Scan | None = None) -> Iterator[Record]:
     """Yield the records of a log.
 
     Args:
         messages: Objects, a document, JSON or JSONL as bytes or text, an open file, or a path.
         context: The reading pass; ``file`` is used in messages.
-        trim: Gives what of a line need be decoded; nothing if empty.
+        scan: Finds the lines that must be decoded; records then come without their raw bytes.
 
     Raises:
         InvalidInputError: The input is none of these.
@@ -75,11 +78,11 @@ def records(messages: object, context: Context, trim: Trim | None = None) -> Ite
     path = as_path(messages)
     if path is not None:
         with path.open("rb") as file:
-            yield from _decoded(_plain_chunks(file, context), context, trim)
+            yield from _decoded(_plain_chunks(file, context), context, scan)
         return
     chunks = _chunks(messages, context)
     if chunks is not None:
-        yield from _decoded(chunks, context, trim)
+        yield from _decoded(chunks, context, scan)
     elif isinstance(messages, Mapping) or _is_model(messages):
         yield Record(1, plain(messages))
     elif isinstance(messages, Iterable):
@@ -171,7 +174,7 @@ def _plain_chunks(file: BinaryIO, context: Context) -> Iterator[bytes]:
         yield chunk
 
 
-def _decoded(chunks: Iterator[bytes], context: Context, trim: Trim | None) -> Iterator[Record]:
+def _decoded(chunks: Iterator[bytes], context: Context, scan: Scan | None) -> Iterator[Record]:
     """Yield the records of JSONL or of one document, whichever the bytes are."""
     pieces = []
     for chunk in chunks:
@@ -186,13 +189,14 @@ def _decoded(chunks: Iterator[bytes], context: Context, trim: Trim | None) -> It
     if not head:
         return
     number = 1 + start.count(b"\n", 0, len(start) - len(head))
-    first, newline, after = head.partition(b"\n")
+    newline = head.find(b"\n") + 1
+    first = head[: newline - 1] if newline else head
     value, problem = _decode(first, context, number)
     if problem is None:
         yield Record(number, value, first)
         if newline:
-            rest = chain((after,), chunks)
-            yield from _lines(rest, context, trim, first=number + 1, readable=True)
+            lines = _lines_of(head, newline, chunks, scan, first=number + 1)
+            yield from _decode_lines(lines, context, readable=True)
         return
     # The first line alone is no JSON: one document over many lines, or a damaged line.
     data = head + b"".join(chunks)
@@ -204,52 +208,89 @@ def _decoded(chunks: Iterator[bytes], context: Context, trim: Trim | None) -> It
     if data.startswith(b"[") and not _is_json(data.split(b"\n", 2)[1:2]):
         yield from _torn_array(data, context, problem)
         return
-    yield from _lines(iter((data,)), context, trim, first=number)
+    lines = _lines_of(data, 0, iter(()), scan, first=number)
+    yield from _decode_lines(lines, context, readable=False)
 
 
 def _is_json(lines: list[bytes]) -> bool:
     return bool(lines) and _decode(lines[0], Context(quiet=True), None)[1] is None
 
 
-def _split(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines; one line may be longer than any chunk."""
+class _Line(NamedTuple):
+    """A line to decode: its number, what of it need be decoded, its bytes, or where they are."""
+
+    number: int
+    needed: bytes | memoryview
+    whole: bytes | tuple[bytes, int, int]
+
+    def bytes(self) -> bytes:
+        """Return the whole line."""
+        if isinstance(self.whole, bytes):
+            return self.whole
+        data, start, end = self.whole
+        return data[start:end]
+
+
+def _lines_of(
+    head: bytes, start: int, chunks: Iterator[bytes], scan: Scan | None, *, first: int
+) -> Iterator[_Line]:
+    """Yield the lines of a text from a byte on; one line may be longer than any chunk.
+
+    Args:
+        head: The first chunk.
+        start: The first byte in it that counts.
+        chunks: The rest.
+        scan: Chooses lines; None for all of them.
+        first: The number of the first line.
+    """
+    number = first
     pieces: list[bytes] = []
+    for block in chain(_blocks(head, chunks, pieces), pieces):
+        if scan is None:
+            for line in block[start:].split(b"\n") if start else block.split(b"\n"):
+                yield _Line(number, line, line)
+                number += 1
+        else:
+            found, count = scan(block, start)
+            view = memoryview(block)
+            for place, begin, end, copy in found:
+                needed = view[begin:end] if copy < 0 else b"".join((view[begin:copy], _NO_COPY))
+                yield _Line(number + place, needed, (block, begin, end))
+            number += count
+        start = 0
+
+
+def _blocks(head: bytes, chunks: Iterator[bytes], pieces: list[bytes]) -> Iterator[bytes]:
+    """Yield blocks of whole lines without the last newline; leave the rest in ``pieces``."""
+    held = [head]
     for chunk in chunks:
-        lines = chunk.split(b"\n")
-        if len(lines) == 1:
-            pieces.append(chunk)
+        end = chunk.rfind(b"\n")
+        if end < 0:
+            held.append(chunk)
             continue
-        pieces.append(lines[0])
-        yield b"".join(pieces)
-        yield from lines[1:-1]
-        pieces = [lines[-1]]
-    yield b"".join(pieces)
+        yield b"".join((*held, chunk[:end]))
+        held = [chunk[end + 1 :]]
+    pieces.append(held[0] if len(held) == 1 else b"".join(held))
 
 
-def _lines(
-    chunks: Iterable[bytes],
-    context: Context,
-    trim: Trim | None,
-    *,
-    first: int,
-    readable: bool = False,
-) -> Iterator[Record]:
+def _decode_lines(lines: Iterable[_Line], context: Context, *, readable: bool) -> Iterator[Record]:
     """Yield the records of JSONL; a line that is no JSON is named in a warning.
 
     Until one line is readable the warnings wait: a log without any is an error instead.
     """
     bad: list[tuple[str, int]] = []
     loads = orjson.loads
-    for number, line in enumerate(_split(chunks), first):
-        needed = line if trim is None else trim(line)
+    for line in lines:
+        number, needed, whole = line
         if not needed:
             continue
         try:
             value = loads(needed)
         except orjson.JSONDecodeError:
-            value, problem = _decode(line, context, number)
+            data = line.bytes()
+            value, problem = _decode(data, context, number)
             if problem is not None:
-                if line.strip() and len(bad) <= WARNINGS_PER_LOG:
+                if data.strip() and len(bad) <= WARNINGS_PER_LOG:
                     bad.append((problem, number))
                 if readable:
                     _tell(bad, context)
@@ -257,7 +298,7 @@ def _lines(
         if not readable:
             readable = True
             _tell(bad, context)
-        yield Record(number, value, line)
+        yield Record(number, value, whole if isinstance(whole, bytes) else None)
     if bad:
         problem, place = bad[0]
         message = f"no line of the log can be read; it is not JSON: {problem}"

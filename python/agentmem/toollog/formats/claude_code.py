@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from agentmem.toollog.formats.anthropic import message_parts
 from agentmem.toollog.formats.parts import Context, Part, Record, id_of, kind_of, text_of, time_of
@@ -24,16 +24,6 @@ _BOOKKEEPING = frozenset(
 _SESSION_FIELDS = frozenset(
     {"leafUuid", "messageId", "sessionId", "session_id", "subtype", "uuid", "userType"}
 )
-
-_HOOK_STARTS: Final = (
-    b'"type":"progress","data":{"type":"hook_progress"',
-    b'"type":"progress","data":{"type":"bash_progress"',
-)
-_COPY_START: Final = b',"toolUseResult":{'
-_COPY_END: Final = b'},"sourceToolAssistantUUID":"'
-_COPY_END_BYTES: Final = len(_COPY_END) + 36 + len('"}')
-_HOOK_PREFIX_BYTES: Final = 800
-"""The fields before ``type`` are ids, a folder and a branch: some 300 bytes."""
 
 
 class ClaudeCode:
@@ -150,29 +140,6 @@ def _link_result(structured: object, part: Part, context: Context) -> None:
         agent_id = structured.get("agentId")
         if isinstance(agent_id, str):
             context.links.setdefault(agent_id, part.call_id)
-
-
-def calls_of_line(line: bytes) -> bytes:
-    """Return what of a line must be decoded to find its calls; empty if it can hold none.
-
-    Some 40 % of a session's bytes are progress lines of hooks, and a quarter are copies of
-    results for the screen (``toolUseResult``). Both are known by how Claude Code writes a line:
-    only its first ``type`` is asked, and a copy must come last but for one id. Quotes inside
-    texts are escaped, so no content can look like either; a copy deeper in the line leaves JSON
-    that can't be decoded, and the caller then decodes the whole line.
-    """
-    kind = line.find(b'"type":"', 0, _HOOK_PREFIX_BYTES)
-    if kind < 0 or not line.startswith(b'{"parentUuid":'):
-        return line
-    if line.startswith(_HOOK_STARTS, kind):
-        return b"" if line.endswith(b"}") else line
-    start = line.find(_COPY_START, kind)
-    if start < 0 or not (
-        line.endswith(b"}}") or line.startswith(_COPY_END, len(line) - _COPY_END_BYTES)
-    ):
-        return line
-    # The id of a sub-agent stands only in the copy.
-    return line if line.find(b'"agentId"', start) >= 0 else line[:start] + _COPY_START + b"}}"
 
 
 def session_files(folder: Path) -> list[tuple[Path, str | None]]:

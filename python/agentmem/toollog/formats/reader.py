@@ -7,9 +7,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
+from agentmem._native import session_lines
 from agentmem.errors import InvalidInputError, ToolLogError
 from agentmem.toollog.formats.anthropic import Anthropic
-from agentmem.toollog.formats.claude_code import ClaudeCode, calls_of_line, session_files
+from agentmem.toollog.formats.claude_code import ClaudeCode, session_files
 from agentmem.toollog.formats.langchain import LangChain
 from agentmem.toollog.formats.mcp import MCP
 from agentmem.toollog.formats.openai_chat import OpenAIChat
@@ -259,7 +260,7 @@ def _logs(
 
 
 def _in_file(messages: Any, context: Context) -> Iterator[tuple[Iterable[Record], Context]]:
-    source = records(messages, context, None if context.words else calls_of_line)
+    source = records(messages, context, None if context.words else session_lines)
     for log in _split(source, 0):
         yield log, context
     if context.unknown and not context.known:

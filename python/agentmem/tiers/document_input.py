@@ -1,0 +1,207 @@
+"""What a host may write as a document, checked and made ready before anything is written."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from agentmem.errors import DimensionError, EmbeddingError, InvalidInputError
+from agentmem.models import DocumentWrite
+from agentmem.store.documents import SEARCHED, UNSEARCHED
+from agentmem.store.embeddings import MAX_CHUNKS
+from agentmem.store.scopes import check_scope, join_scope
+from agentmem.tiers.fact_input import CHECKS, redact_value, whole_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = ["NewDocument", "checked_documents", "unit_vectors"]
+
+LONGEST_LIFE_MS = 1000 * 366 * 86_400_000
+LEAST_NORM = 1e-12
+# What orjson would turn into something else is refused instead.
+STRICT = (
+    orjson.OPT_PASSTHROUGH_DATETIME
+    | orjson.OPT_PASSTHROUGH_DATACLASS
+    | orjson.OPT_PASSTHROUGH_SUBCLASS
+)
+NO_TEXT = "(no text)"
+
+
+class NewDocument(NamedTuple):
+    """A checked write, in the store's own types; without metadata it is a deletion."""
+
+    path: str
+    key: str
+    metadata: str | None
+    kind: str
+    text: str
+    texts: tuple[str, ...]
+    vectors: bytes | None
+    ttl_ms: int | None
+    redacted: tuple[str, ...]
+
+
+def _plain_json(value: object) -> None:
+    """Raise unless this is JSON data with finite numbers and names that are strings."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            if not isinstance(name, str):
+                raise InvalidInputError(f"value: names are strings, {name!r} was given")
+            _plain_json(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _plain_json(item)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInputError(f"value: {value!r} is no JSON number")
+
+
+def dump_value(value: object) -> str:
+    """Return the JSON text of a document's value.
+
+    Raises:
+        InvalidInputError: It is no mapping, or holds something that JSON can't say.
+    """
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"value: a JSON object is needed, {value!r:.80} was given")
+    try:
+        encoded = orjson.dumps(dict(value), option=STRICT)
+    except TypeError:
+        # Lone surrogates, large integers, subclasses of str: the careful way decides.
+        pass
+    else:
+        if b"null" not in encoded and len(encoded) <= 16_384:  # noqa: PLR2004
+            text = encoded.decode()
+            if text.count("{") + text.count("[") <= 64:  # noqa: PLR2004
+                return text
+    try:
+        _plain_json(value)
+    except RecursionError as error:
+        raise InvalidInputError("value: it is nested too deep") from error
+    try:
+        checked: str = CHECKS["metadata"][1](value)
+    except InvalidInputError as error:
+        raise InvalidInputError(str(error).replace("metadata:", "value:", 1)) from error
+    return checked
+
+
+def unit_vectors(several: Sequence[Any], ndim: int) -> list[bytes]:
+    """Return, for each array of vectors, these scaled to unit length, one after the other.
+
+    A vector without direction is left out.
+
+    Raises:
+        DimensionError: They have another length.
+        EmbeddingError: They are no finite numbers, or more than 8.
+    """
+    import numpy as np
+
+    if not several:
+        return []
+    try:
+        arrays = [np.asarray(vectors, dtype=np.float32) for vectors in several]
+    except (TypeError, ValueError) as error:
+        raise EmbeddingError(f"embeddings: vectors of numbers are needed: {error}") from error
+    for array in arrays:
+        if array.ndim != 2 or len(array) > MAX_CHUNKS:  # noqa: PLR2004
+            raise EmbeddingError(
+                f"embeddings: an array of at most {MAX_CHUNKS} rows is needed, "
+                f"the shape is {array.shape}"
+            )
+        if array.shape[1] != ndim:
+            raise DimensionError(ndim, array.shape[1], "embeddings")
+    matrix: npt.NDArray[np.float32] = np.concatenate(arrays)
+    norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
+    if not np.isfinite(norms).all():
+        raise EmbeddingError("embeddings: a vector is not finite")
+    has_direction = norms > LEAST_NORM
+    matrix /= np.where(has_direction, norms, np.float32(1))[:, None]
+    raw, width, found, row = matrix.tobytes(), ndim * 4, [], 0
+    is_whole = bool(has_direction.all())
+    for array in arrays:
+        end = row + len(array)
+        if is_whole or has_direction[row:end].all():
+            found.append(raw[row * width : end * width])
+        else:
+            found.append(matrix[row:end][has_direction[row:end]].tobytes())
+        row = end
+    return found
+
+
+def _texts(value: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise InvalidInputError("texts: several strings are needed, one was given")
+    for text in value:
+        if not isinstance(text, str):
+            raise InvalidInputError(f"texts: strings are needed, {text!r:.80} was given")
+    return tuple([whole_text(text) for text in value if text and not text.isspace()])
+
+
+def _ttl_ms(value: float | None) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        raise InvalidInputError(f"ttl: a number of 0 or more is needed, {value!r} was given")
+    return round(min(value * 1000, LONGEST_LIFE_MS))
+
+
+def checked_documents(
+    writes: Iterable[DocumentWrite], base: str, *, ndim: int, is_redacting: bool
+) -> list[NewDocument]:
+    """Return every write checked, the last one of each key in place of those before it.
+
+    Raises:
+        InvalidInputError: Something is wrong with one; nothing was written.
+    """
+    found: dict[tuple[str, str], NewDocument] = {}
+    given: dict[tuple[str, str], Any] = {}
+    paths: dict[str, str] = {}
+    name: Any = CHECKS["key"][1]
+    for write in writes:
+        path = paths.get(write.scope)
+        if path is None:
+            path = check_scope(join_scope(base, check_scope(write.scope)))
+            paths[write.scope] = path
+        key = name(write.key)
+        if key is None:
+            raise InvalidInputError("key: None is no key")
+        place = (path, key)
+        found.pop(place, None)
+        given.pop(place, None)
+        if write.value is None:
+            found[place] = NewDocument(path, key, None, "", "", (), None, None, ())
+            continue
+        metadata, texts = dump_value(write.value), _texts(write.texts)
+        if texts and write.embeddings is not None:
+            given[place] = write.embeddings
+        kinds: list[str] = []
+        if is_redacting:
+            metadata = _redacted(metadata, kinds)
+            texts = tuple([redact_value(text, []) for text in texts])
+        found[place] = NewDocument(
+            path,
+            key,
+            metadata,
+            SEARCHED if texts else UNSEARCHED,
+            "\n".join(texts) if texts else key if not key.isspace() else NO_TEXT,
+            texts,
+            None,
+            _ttl_ms(write.ttl_s),
+            tuple(kinds),
+        )
+    documents = list(found.values())
+    places = [at for at, (path, key, *_) in enumerate(documents) if (path, key) in given]
+    vectors = unit_vectors([given[documents[at][:2]] for at in places], ndim)
+    for at, row in zip(places, vectors, strict=True):
+        documents[at] = documents[at]._replace(vectors=row)
+    return documents
+
+
+def _redacted(metadata: str, kinds: list[str]) -> str:
+    value = redact_value(json.loads(metadata), kinds)
+    return dump_value(value) if kinds else metadata
