@@ -21,7 +21,9 @@ __all__ = [
     "last_turn",
     "member_counts",
     "member_trust",
+    "recent_sessions",
     "release_superseded",
+    "scenes_of_facts",
     "split_members",
     "turns_after",
 ]
@@ -150,5 +152,31 @@ def split_members(
             "WHERE sources.tier = 1 AND sources.row_id = member.row_id AND source_tier = 0), "
             "row_id > ?3))) ORDER BY tier, row_id",
             (number, cut[0], cut[1]),
+        )
+    )
+
+
+def recent_sessions(connection: apsw.Connection, scope_id: int, limit: int) -> list[str]:
+    """Return the sessions of one scope alone that a user spoke in last, the latest first."""
+    cursor = connection.execute(
+        "SELECT session FROM (SELECT session, max(coalesce(event_ms, created_ms)) AS at, max(id) AS id "
+        "FROM turns WHERE scope_id = ?1 AND session IS NOT NULL AND origin <> 'asserted' "
+        "AND kind = 'user' GROUP BY session UNION ALL "
+        "SELECT session, max(created_ms) AS at, max(id) AS id FROM facts WHERE scope_id = ?1 "
+        "AND session IS NOT NULL GROUP BY session) "
+        "GROUP BY session ORDER BY max(at) DESC, max(id) DESC LIMIT ?2",
+        (scope_id, limit),
+    )
+    return [row[0] for row in cursor]
+
+
+def scenes_of_facts(connection: apsw.Connection, scope_id: int) -> dict[int, int]:
+    """Return the scene of each current fact of a scope that is in one."""
+    return dict(
+        connection.execute(
+            "SELECT facts.id, scene_id FROM facts JOIN scene_members "
+            "ON tier = 1 AND scene_members.row_id = facts.id "
+            "WHERE scope_id = ? AND superseded_ms IS NULL",
+            (scope_id,),
         )
     )
