@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import agentmem
 
-__all__ = ["LABELS", "Item", "History", "capture_all", "histories", "matches"]
+__all__ = ["LABELS", "History", "Item", "capture_all", "histories", "matches"]
 
 LABELS = Path(__file__).parent / "labels"
 LEAST_PREFIX = 4

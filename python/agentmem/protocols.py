@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from agentmem.models import Candidate, Message
 
-__all__ = ["Clock", "Embedder", "Extractor", "GivenEmbeddings", "TokenCounter"]
+__all__ = ["Clock", "Embedder", "Extractor", "GivenEmbeddings", "Summarizer", "TokenCounter"]
 
 
 @runtime_checkable
@@ -88,4 +88,25 @@ class Extractor(Protocol):
         Args:
             messages: Messages of one session in order, none of them read before.
             context: The ones just before, already read, for pronouns and answers.
+        """
+
+
+class Summarizer(Protocol):
+    """Rewrites what a scene is called and its summary.
+
+    What it gives is checked before anything is written: a label is one line of at most 110
+    characters, a summary has at most 1,000, and most of their words occur in the texts given. A call
+    that raises, or gives anything else, changes nothing: the scene keeps the words of the rules.
+    """
+
+    @property
+    def id(self) -> str:
+        """Names the summarizer and its version."""
+
+    def summarize(self, label: str, texts: Sequence[str]) -> tuple[str, str]:
+        """Return the label and the summary of a scene.
+
+        Args:
+            label: What the rules call it.
+            texts: The beginnings of what was said in it, in order.
         """

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "absent",
+    "change_mark",
     "last_fact",
     "last_turn",
     "member_counts",
     "member_trust",
+    "quoted_turns",
     "recent_sessions",
     "release_superseded",
     "scenes_of_facts",
@@ -76,10 +78,15 @@ def last_fact(
 
 
 def member_counts(connection: apsw.Connection, scope_id: int) -> dict[int, int]:
-    """Return how many members each scene of a scope has that was not merged away."""
+    """Return how many members each scene of a scope has that was not merged away.
+
+    A member whose row is gone counts no more.
+    """
     return dict(
         connection.execute(
-            "SELECT scenes.id, (SELECT count(*) FROM scene_members WHERE scene_id = scenes.id) "
+            "SELECT scenes.id, (SELECT count(*) FROM scene_members WHERE scene_id = scenes.id AND ("
+            "(tier = 0 AND EXISTS (SELECT 1 FROM turns WHERE turns.id = row_id)) OR "
+            "(tier = 1 AND EXISTS (SELECT 1 FROM facts WHERE facts.id = row_id)))) "
             "FROM scenes WHERE scope_id = ? AND superseded_ms IS NULL",
             (scope_id,),
         )
@@ -162,8 +169,9 @@ def recent_sessions(connection: apsw.Connection, scope_id: int, limit: int) -> l
         "SELECT session FROM (SELECT session, max(coalesce(event_ms, created_ms)) AS at, max(id) AS id "
         "FROM turns WHERE scope_id = ?1 AND session IS NOT NULL AND origin <> 'asserted' "
         "AND kind = 'user' GROUP BY session UNION ALL "
-        "SELECT session, max(created_ms) AS at, max(id) AS id FROM facts WHERE scope_id = ?1 "
-        "AND session IS NOT NULL GROUP BY session) "
+        "SELECT session, max(min(coalesce(valid_from_ms, created_ms), created_ms)) AS at, "
+        "max(id) AS id FROM facts WHERE scope_id = ?1 AND session IS NOT NULL "
+        "AND extractor IS NULL GROUP BY session) "
         "GROUP BY session ORDER BY max(at) DESC, max(id) DESC LIMIT ?2",
         (scope_id, limit),
     )
@@ -180,3 +188,22 @@ def scenes_of_facts(connection: apsw.Connection, scope_id: int) -> dict[int, int
             (scope_id,),
         )
     )
+
+
+def change_mark(connection: apsw.Connection) -> int:
+    """Return the number of the last change: it rises with any row of any tier."""
+    row = connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def quoted_turns(connection: apsw.Connection, facts: Sequence[int]) -> dict[int, str]:
+    """Return the text of the first turn that each of these facts rests on."""
+    first: dict[int, int] = {}
+    for fact, turn in connection.execute(
+        "SELECT row_id, source_id FROM json_each(?) AS wanted CROSS JOIN sources "
+        "ON sources.tier = 1 AND row_id = wanted.value WHERE source_tier = 0 ORDER BY 1, 2",
+        (json.dumps(list(facts)),),
+    ):
+        first.setdefault(fact, turn)
+    texts = {row.id: row.text for row in turns.load(connection, sorted(set(first.values())))}
+    return {fact: texts[turn] for fact, turn in first.items() if turn in texts}

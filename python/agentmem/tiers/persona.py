@@ -10,7 +10,7 @@ from agentmem.models import Persona, PersonaEntry, Trust, format_id, parse_id
 from agentmem.protocols import GivenEmbeddings
 from agentmem.store import embeddings, facts, jobs, personas, scenes
 from agentmem.store.index_rows import persona_index_rows
-from agentmem.store.scene_rows import scenes_of_facts
+from agentmem.store.scene_rows import change_mark, quoted_turns, scenes_of_facts
 from agentmem.tiers.persona_focus import read_focuses
 from agentmem.tiers.persona_rules import Statement, compose
 from agentmem.tiers.steps import Stepped, existing_scope
@@ -41,14 +41,14 @@ def abstract_scope(opened: Opened, scope: str) -> Stepped:
         scope_id = existing_scope(connection, scope)
         if scope_id is None:
             return Stepped()
-        before = _mark(connection, scope_id)
+        before = change_mark(connection)
         entries, read = read_entries(connection, scope_id)
     is_searched = not isinstance(opened.embedder, GivenEmbeddings)
 
     def operation(transaction: Transaction) -> Stepped:
         connection = transaction.connection
         said, count = entries, read
-        if _mark(connection, scope_id) != before:
+        if change_mark(connection) != before:
             said, count = read_entries(connection, scope_id)
         jobs.done(connection, scope_id, "abstract")
         old = personas.newest(connection, scope)
@@ -72,12 +72,15 @@ def read_entries(connection: apsw.Connection, scope_id: int) -> tuple[list[Perso
     """Return what the facts and scenes of a scope say now, and how many facts were read."""
     rows = facts.of_scope(connection, scope_id)
     held = scenes_of_facts(connection, scope_id)
+    orders = [row.id for row in rows if row.kind in ("instruction", "persona")]
+    quoted = quoted_turns(connection, orders)
     statements = [
         Statement(
             id=format_id(1, row.id), kind=row.kind, text=row.text, trust=row.trust,
             subject=row.subject, attribute=row.attribute, priority=row.priority,
             confidence=1.0 if row.confidence is None else row.confidence, order=row.id,
             scene=format_id(2, held[row.id]) if row.id in held else None,
+            is_read=row.extractor is not None, quoted=quoted.get(row.id, ""),
         )
         for row in rows
     ]  # fmt: skip
@@ -86,14 +89,6 @@ def read_entries(connection: apsw.Connection, scope_id: int) -> tuple[list[Perso
         # A persona rests on facts: scenes alone, of which none is stated, make no version.
         return [], len(rows)
     return entries, len(rows)
-
-
-def _mark(connection: apsw.Connection, scope_id: int) -> tuple[int, ...]:
-    """Return what changes whenever a fact or scene of a scope does."""
-    row = connection.execute(
-        "SELECT coalesce((SELECT max(seq) FROM changes), 0), ?", (scope_id,)
-    ).fetchone()
-    return () if row is None else tuple(row)
 
 
 def _is_same(
@@ -105,22 +100,27 @@ def _is_same(
     if known != [(entry.field, entry.text) for entry in entries]:
         return False
     cited = {parse_id(one) for _, _, sources in json.loads(old.entries) for one in sources}
-    wanted = {1: set(), 2: set()}  # type: dict[int, set[int]]
+    wanted: dict[int, set[int]] = {1: set(), 2: set()}
     for tier, number in cited:
         wanted.setdefault(tier, set()).add(number)
-    current = {row.id for row in facts.load(connection, sorted(wanted[1])) if row.superseded_ms is None}
-    live = {row.id for row in scenes.load(connection, sorted(wanted[2])) if row.superseded_ms is None}
+    current = {
+        row.id for row in facts.load(connection, sorted(wanted[1])) if row.superseded_ms is None
+    }
+    live = {
+        row.id for row in scenes.load(connection, sorted(wanted[2])) if row.superseded_ms is None
+    }
     return current == wanted[1] and live == wanted[2]
 
 
 def _trust(connection: apsw.Connection, entries: Sequence[PersonaEntry]) -> int:
     """Return the lowest trust of what entries rest on."""
     cited = {parse_id(one) for entry in entries for one in entry.sources}
-    rows = [
-        *facts.load(connection, [number for tier, number in cited if tier == 1]),
-        *scenes.load(connection, [number for tier, number in cited if tier == 2]),  # noqa: PLR2004
-    ]
-    return min((row.trust for row in rows), default=int(Trust.USER))
+    of_facts = facts.load(connection, [number for tier, number in cited if tier == 1])
+    of_scenes = scenes.load(connection, [number for tier, number in cited if tier == 2])  # noqa: PLR2004
+    return min(
+        (*(row.trust for row in of_facts), *(row.trust for row in of_scenes)),
+        default=int(Trust.USER),
+    )
 
 
 def diff_personas(old: Persona, new: Persona) -> list[str]:
@@ -129,8 +129,12 @@ def diff_personas(old: Persona, new: Persona) -> list[str]:
     after = [(entry.field, entry.text) for entry in new.entries]
     lines = []
     for field, title in _TITLES.items():
-        lines += [f"- {title}: {text}" for at, text in before if at == field and (at, text) not in after]
-        lines += [f"+ {title}: {text}" for at, text in after if at == field and (at, text) not in before]
+        lines += [
+            f"- {title}: {text}" for at, text in before if at == field and (at, text) not in after
+        ]
+        lines += [
+            f"+ {title}: {text}" for at, text in after if at == field and (at, text) not in before
+        ]
     return lines
 
 
@@ -139,9 +143,15 @@ def persona_page(persona: Persona) -> str:
     from agentmem.tiers.cluster.pages import one_line
 
     made = "" if persona.created is None else f", made {persona.created:%Y-%m-%d %H:%M} UTC"
-    lines = [f"# Persona of {persona.scope or 'the whole store'}", "", f"Version {persona.version}{made}"]
+    lines = [
+        f"# Persona of {persona.scope or 'the whole store'}",
+        "",
+        f"Version {persona.version}{made}",
+    ]
     for field, title in _TITLES.items():
         said = [entry for entry in persona.entries if entry.field == field]
         lines += ["", f"## {title}", ""]
-        lines += [f"- {one_line(entry.text)} ({', '.join(entry.sources)})" for entry in said] or ["Nothing yet."]
+        lines += [f"- {one_line(entry.text)} ({', '.join(entry.sources)})" for entry in said] or [
+            "Nothing yet."
+        ]
     return "\n".join(lines) + "\n"

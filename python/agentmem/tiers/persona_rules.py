@@ -14,11 +14,14 @@ from typing import Final
 from agentmem.models import PersonaEntry, Trust
 from agentmem.tiers.cluster.terms import terms_of
 
-__all__ = ["Focus", "Statement", "compose", "field_of", "is_one_off"]
+__all__ = ["PROJECT_SLOTS", "Focus", "Statement", "compose", "field_of", "is_aside", "is_one_off"]
 
 MAX_ENTRY_CHARS: Final = 160
 MOST: Final = {"project_context": 6, "work_style": 10, "recent_focus": 3, "avoid_patterns": 10}
 """Entries of a field; with 160 characters each a persona stays below 5,000."""
+
+MAX_QUOTED: Final = 200
+"""In a longer turn a word of one order may stand beside another sentence's rule."""
 
 _SAME: Final = 0.6
 """Share of common terms from which two entries say one thing."""
@@ -26,7 +29,11 @@ _SAME: Final = 0.6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """A current fact as the persona reads it; ``scene`` is the id of the scene it is in."""
+    """A current fact as the persona reads it.
+
+    ``scene`` is the id of the scene it is in, ``is_read`` tells what an extractor read from a turn
+    from what a host wrote, ``quoted`` is the text of that turn.
+    """
 
     id: str
     kind: str
@@ -38,6 +45,8 @@ class Statement:
     confidence: float = 1.0
     order: int = 0
     scene: str | None = None
+    is_read: bool = False
+    quoted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +70,7 @@ _SELF: Final = frozenset(("user", "the user", "assistant", "team", "the team", "
 _SHARED: Final = frozenset(("team", "the team", "project", "company", "product", "service", "repo",
                             "repository", "we", "us"))  # fmt: skip
 
-_PROJECT_SLOTS: Final = frozenset(
+PROJECT_SLOTS: Final = frozenset(
     ("occupation", "role", "job", "employer", "company", "workplace", "project", "product",
      "service", "team", "stack", "language", "framework", "database", "platform", "industry",
      "tool", "tools", "title", "working title", "store", "shop", "repository")
@@ -107,9 +116,30 @@ _ONE_OFF: Final = _words(
     "chỉ lần này", "lần này thôi", "chỉ hôm nay", r"chỉ một (?:câu|lần)", "riêng lần này",
     "这一次", "这次", "仅此一次", "就这次", "只这", "今天只",
 )  # fmt: skip
+_LASTING: Final = _words(
+    "from now on", "always", "never", "in general", "as a rule", "từ nay", "luôn luôn", "đừng bao giờ",
+    "以后", "从现在起", "一律", "永远", "不要", "别",
+)  # fmt: skip
+_OTHERS_LIKING: Final = re.compile(
+    r"^\W*(?:my (?!\w+ing)\w+|(?:Anh|Chị|Cô|Thầy|Ông|Bà) \w+|Giám đốc|Sếp"
+    r"|(?!I |We )[A-Z]\w+(?: on the team)?)"
+    r" (?:\w+ ){0,2}(?:prefers|likes|loves|wants|thích|hay|muốn)(?!\w)|^.{0,6}(?:老\w|小\w|经理|老板)喜欢"
+)
+_TRAIT: Final = _words(
+    r"quite", r"rather", r"very", r"really", r"relatively", r"always", r"usually", r"often", r"normally",
+    r"generally", r"tends? to", r"prefers?", r"likes?", r"loves?", r"enjoys?", r"used to", r"wants? to",
+    r"personality", r"person", r"habit", r"by nature", r"learns?", r"works?", r"works best", r"believes?",
+    r"values?", r"thích", r"thường", r"luôn", r"quen", r"hay", r"ưu tiên", r"tính cách",
+    "喜欢", "习惯", "总是", "通常", "一般", "偏好", "性格", "更愿意",
+)  # fmt: skip
 _OPENING: Final = re.compile(
     r"^(?:The user(?:'s)?|Người dùng|用户)(?:\s+|(?=[\u3400-\u9fff]))(?:thì\s+)?", re.IGNORECASE
 )
+
+
+def is_aside(text: str) -> bool:
+    """Whether a turn tells a lasting rule or what another person likes, not what goes on."""
+    return any(one.search(text) for one in (_LASTING, _OTHERS_LIKING, _PROHIBITION))
 
 
 def is_one_off(text: str) -> bool:
@@ -120,6 +150,8 @@ def is_one_off(text: str) -> bool:
 def field_of(fact: Statement) -> str | None:
     """Return the field that a fact speaks in, None for none."""
     if fact.trust < Trust.ASSISTANT or is_one_off(fact.text) or not fact.text.strip():
+        return None
+    if len(fact.quoted) <= MAX_QUOTED and is_one_off(fact.quoted):
         return None
     subject = (fact.subject or "").casefold()
     attribute = (fact.attribute or "").casefold()
@@ -132,15 +164,17 @@ def field_of(fact: Statement) -> str | None:
     if fact.kind == "persona":
         if attribute in _AVERSIONS or _AVERSION.search(fact.text):
             return "avoid_patterns"
-        if attribute in _PROJECT_SLOTS or (not attribute and _is_role(fact.text)):
+        if attribute in PROJECT_SLOTS or (not attribute and _is_role(fact.text)):
             return "project_context"
-        return None if attribute in _PRIVATE_SLOTS or _is_passing(fact) else "work_style"
+        if attribute in _PRIVATE_SLOTS or _is_passing(fact) or not _is_of_user(fact):
+            return None
+        return "work_style"
     if attribute in _PRIVATE_SLOTS:
         return None
     if fact.kind == "decision":
         return "project_context" if subject in _SHARED and not _is_passing(fact) else None
     if fact.kind == "fact":
-        if attribute in _PROJECT_SLOTS or subject == "project":
+        if attribute in PROJECT_SLOTS or subject == "project":
             return "project_context"
         return "project_context" if _is_role(fact.text) and not _is_passing(fact) else None
     return "project_context" if attribute in ("project", "occupation") else None
@@ -151,6 +185,14 @@ def _of_instruction(fact: Statement) -> str | None:
         return None
     prohibits = _PROHIBITION.search(fact.text) or _AVERSION.search(fact.text)
     return "avoid_patterns" if prohibits else "work_style"
+
+
+def _is_of_user(fact: Statement) -> bool:
+    """Whether a trait that was read from a turn is plainly one, and the user's."""
+    if not fact.is_read:
+        return True
+    opened = _OPENING.match(fact.text) is not None
+    return opened and (fact.attribute is not None or _TRAIT.search(fact.text) is not None)
 
 
 def _is_role(text: str) -> bool:
@@ -207,8 +249,12 @@ def _spoken(name: str, facts: Sequence[Statement]) -> list[PersonaEntry]:
 
 def _alike(left: set[str], right: set[str]) -> bool:
     common = len(left & right)
-    return common > 0 and common >= _SAME * min(len(left), len(right)) and (
-        abs(len(left) - len(right)) <= 3 or common >= _SAME * max(len(left), len(right))  # noqa: PLR2004
+    return (
+        common > 0
+        and common >= _SAME * min(len(left), len(right))
+        and (
+            abs(len(left) - len(right)) <= 3 or common >= _SAME * max(len(left), len(right))  # noqa: PLR2004
+        )
     )
 
 
@@ -216,7 +262,8 @@ def _focused(focuses: Iterable[Focus]) -> list[PersonaEntry]:
     ranked = sorted(focuses, key=lambda one: -one.weight)[: MOST["recent_focus"]]
     said: Mapping[str, Focus] = {_shown(one.text): one for one in reversed(ranked)}
     return [
-        PersonaEntry("recent_focus", text, one.sources) for text, one in reversed(list(said.items()))
+        PersonaEntry("recent_focus", text, one.sources)
+        for text, one in reversed(list(said.items()))
     ]
 
 

@@ -58,20 +58,20 @@ class Settings:
         live: Scenes that can be joined; the coldest beyond are dormant.
     """
 
-    vector: float = 0.29
+    vector: float = 0.2
     vector_other: float = 0.24
-    han: float = 2.0
-    identifier: float = 1.5
+    han: float = 3.0
+    identifier: float = 1.2
     sibling: float = 0.1
     stay: float = 0.03
     follows: float = 0.42
-    opens: float = 0.04
-    closed: float = 0.46
+    opens: float = 0.1
+    closed: float = 0.38
     gap: float = 0.14
     task: float = 0.3
-    task_new: float = 0.1
-    new: float = 0.145
-    new_inside: float = 0.08
+    task_new: float = 0.12
+    new: float = 0.157
+    new_inside: float = 0.085
     merge: float = 0.55
     merge_vector: float = 0.3
     gap_ms: int = 20 * 60_000

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from agentmem.tiers.cluster.activities import activity_of
+from agentmem.tiers.cluster.cues import read_cues
 from agentmem.tiers.cluster.terms import IDENTIFIER_MARK, has_han, is_han, terms_of
 
 if TYPE_CHECKING:
@@ -32,12 +33,13 @@ _SPREAD: Final = 0.6
 Score = Callable[[str], float]
 _Run = list[tuple[str, float, frozenset[str]]]
 
-_TOKEN: Final = re.compile(
-    r"[^\W_][\w'’.:/#+-]*[\w+#]|[^\W_]|[.,;:!?()\[\]{}\"“”。，；：！？、\n]"
-)
+_TOKEN: Final = re.compile(r"[^\W_][\w'’.:/#+-]*[\w+#]|[^\W_]|[.,;:!?()\[\]{}\"“”。，；：！？、\n]")
 _SENTENCE: Final = re.compile(r"[^.!?\n。！？]+(?:[.!?。！？]+(?=\s|$)|[.!?。！？]|$)")
 _CLAUSE: Final = re.compile(r"(?:[^,;:.!?\n。，；：！？]|[.,:](?=\w))+")
-_FRAME: Final = re.compile(r"[{}\[\]\"`*_#|<>]+")
+_FRAME: Final = re.compile(r"[{}\[\]\"`*#|<>]+")
+_PARTICLES: Final = re.compile(
+    r"[的了是在我你他她它们也都就还把被和与跟吗呢吧啊很太最这那个给让想要会能去来到没有不着过么]"
+)
 _LEAD: Final = re.compile(
     r"^\W*(?:(?:hello|hi|hey|dear|so|and|but|also|well|yes|ok|okay|please|sigh|today|recently|now"
     r"|i|i'd|i've|i'm|we|we're|let me|can you|could you|would you|help me|would like|like|want|need"
@@ -57,7 +59,9 @@ def name_scene(lines: Sequence[Line], score: Score) -> str:
     if not lines:
         return "untitled"
     own = [line for line in lines if line.is_own] or list(lines)
-    clause = _best_clause([line.text for line in own[:SENTENCES]], score)
+    # An answer says less of what it is about than what was asked.
+    openings = [line for line in own if not read_cues(line.text).follows] or own
+    clause = _best_clause([line.text for line in openings[:SENTENCES]], score)
     covered = set(terms_of(clause, MAX_LABEL_CHARS))
     activity = activity_of([line.text for line in own])
     name = f"{activity}: {clause}" if activity and clause else clause or activity
@@ -147,7 +151,15 @@ def _phrases(text: str, score: Score) -> _Run:
     return found + _windows(run)
 
 
-def _han_phrases(token: str, score: Score) -> _Run:
+def _han_phrases(run: str, score: Score) -> _Run:
+    """Return the pieces of a run of Chinese characters, none across a function word."""
+    return [
+        phrase for token in _PARTICLES.split(run) if len(token) > 1
+        for phrase in _han_pieces(token, score)
+    ]  # fmt: skip
+
+
+def _han_pieces(token: str, score: Score) -> _Run:
     found: _Run = []
     for start in range(len(token) - 1):
         worth = 0.0

@@ -54,6 +54,7 @@ class Profile:
         weight: How much went on, halved every 14 days up to ``last_ms``.
         lines: Words of the first openings and of the latest ones.
         label: The name, as of the last milestone.
+        refined: What a summarizer made of it: the rules' label then, its label, its summary.
         half: A copy taken when the scene was half full, where it is split if it fills up, with
             the last turn and fact of that time under ``"cut"``.
         is_dormant: Whether it is too cold to be joined.
@@ -70,6 +71,7 @@ class Profile:
     weight: float = 0.0
     lines: list[Line] = field(default_factory=list)
     label: str = ""
+    refined: list[str] | None = None
     half: dict[str, Any] | None = None
     is_dormant: bool = False
 
@@ -152,6 +154,10 @@ class Profile:
             raise ValueError(message)
         cut = self.half["cut"]
         older = Profile.load(self.half["of"])
+        vectors = max(self.vectors - older.vectors, 0)
+        total = self.total
+        if total is not None and older.total is not None:
+            total = total - older.total
         newer = Profile(
             counts={
                 term: count - older.counts.get(term, 0)
@@ -160,8 +166,8 @@ class Profile:
             },
             units=max(self.units - older.units, 0),
             size=max(self.size - older.size, 0),
-            total=self.total if older.total is None or self.total is None else self.total - older.total,
-            vectors=max(self.vectors - older.vectors, 0),
+            total=total if vectors else None,
+            vectors=vectors,
             norm=self.norm,
             first_ms=older.last_ms,
             last_ms=self.last_ms,
@@ -185,7 +191,7 @@ class Profile:
             "total": total, "vectors": self.vectors, "norm": self.norm, "first_ms": self.first_ms,
             "last_ms": self.last_ms, "weight": self.weight, "label": self.label,
             "lines": [[one.tier, one.number, one.text, one.is_own] for one in self.lines],
-            "half": self.half, "is_dormant": self.is_dormant,
+            "refined": self.refined, "half": self.half, "is_dormant": self.is_dormant,
         }  # fmt: skip
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
@@ -199,7 +205,7 @@ class Profile:
             else np.frombuffer(base64.b64decode(total), "<f4").astype(np.float32),
             vectors=value["vectors"], norm=value["norm"], first_ms=value["first_ms"],
             last_ms=value["last_ms"], weight=value["weight"], label=value["label"],
-            lines=[Line(*one) for one in value["lines"]], half=value["half"],
+            lines=[Line(*one) for one in value["lines"]], refined=value["refined"], half=value["half"],
             is_dormant=value["is_dormant"],
         )  # fmt: skip
 

@@ -14,6 +14,7 @@ from agentmem.store.scene_rows import absent, last_fact, last_turn, member_count
 from agentmem.tiers.cluster.assign import Clusterer, Last, Row
 from agentmem.tiers.cluster.profile import Profile
 from agentmem.tiers.cluster.rederive import members_of, rederive_scenes
+from agentmem.tiers.cluster.refine import refine_scenes
 from agentmem.tiers.cluster.rows import fact_row, make_missing, stored_vectors, turn_row
 from agentmem.tiers.cluster.write import write_scenes
 from agentmem.tiers.steps import Stepped, existing_scope
@@ -73,6 +74,7 @@ def cluster_scope(opened: Opened, scope: str) -> Stepped:
                 written += opened.database.write(rederive)
                 continue
             clusterer = _decide(opened, piece)
+            refine_scenes(getattr(opened, "summarizer", None), clusterer)
             written += opened.database.write(_operation(opened, piece, clusterer, now_ms))
         except StaleCursorError:
             # Another run, or a forget, came between the reading and the write.

@@ -90,19 +90,21 @@ def update_scene(transaction: Transaction, number: int, profile: Profile, *, now
     connection = transaction.connection
     release_superseded(connection, number)
     old = scenes.load(connection, [number])[0]
-    text, metadata = describe(profile, len(scenes.members(connection, number)))
+    label, text = describe(profile)
+    metadata = json.dumps({"members": len(scenes.members(connection, number))})
     scenes.update(
-        connection, number, label=profile.label, text=text, trust=member_trust(connection, number),
+        connection, number, label=label, text=text, trust=member_trust(connection, number),
         now_ms=now_ms, first_ms=profile.first_ms, last_ms=profile.last_ms, weight=profile.weight,
         state=profile.dump(), metadata=metadata,
     )  # fmt: skip
-    return (old.label, old.text) != (profile.label, text)
+    return (old.label, old.text) != (label, text)
 
 
-def describe(profile: Profile, members: int) -> tuple[str, str]:
-    """Return the summary and the metadata of a scene."""
-    text = summarize(profile.lines)
-    return text, json.dumps({"members": members}, separators=(",", ":"))
+def describe(profile: Profile) -> tuple[str, str]:
+    """Return the label and the summary of a scene: a summarizer's, if it is of this label."""
+    if profile.refined is not None and profile.refined[0] == profile.label:
+        return profile.refined[1], profile.refined[2]
+    return profile.label, summarize(profile.lines)
 
 
 def emit(transaction: Transaction, changed: Iterable[int]) -> None:
