@@ -94,7 +94,7 @@ class Extractor(Protocol):
 class Summarizer(Protocol):
     """Rewrites what a scene is called and its summary.
 
-    What it gives is checked before anything is written: a label is one line of at most 110
+    What it gives is checked before anything is written: a label is one line of at most 140
     characters, a summary has at most 1,000, and most of their words occur in the texts given. A call
     that raises, or gives anything else, changes nothing: the scene keeps the words of the rules.
     """

@@ -17,9 +17,19 @@ SPACE = GivenEmbeddings("two", 2)
 TALK = [
     ("s1", "09:00", "user", "The login test fails: test_login_redirect gets a 302 to /login."),
     ("s1", "09:01", "assistant", "Then the session cookie is not set before the redirect."),
-    ("s1", "09:05", "user", "Hi, we want five days in Kyoto in November. When are the maple leaves?"),
+    (
+        "s1",
+        "09:05",
+        "user",
+        "Hi, we want five days in Kyoto in November. When are the maple leaves?",
+    ),
     ("s1", "09:06", "assistant", "Between 20 and 30 November."),
-    ("s2", "10:00", "user", "Back on the login test: the redirect comes before the cookie is saved."),
+    (
+        "s2",
+        "10:00",
+        "user",
+        "Back on the login test: the redirect comes before the cookie is saved.",
+    ),
     ("s2", "10:01", "assistant", "Await the save in the handler."),
     ("s2", "10:30", "user", "Is a ryokan in Kyoto worth it in November?"),
 ]
@@ -179,7 +189,9 @@ def test_cues_of_a_talk():
 
 
 def test_terms_hold_what_an_activity_is_about():
-    assert {"login", "test", "#test_login_redirect"} <= set(terms_of("the login test test_login_redirect", 99))
+    assert {"login", "test", "#test_login_redirect"} <= set(
+        terms_of("the login test test_login_redirect", 99)
+    )
     assert "the" not in terms_of("the the", 99)
     assert {"咖啡", "#es6"} <= set(terms_of("咖啡 ES6", 99))
     assert {"thanh", "toán"} <= set(terms_of("thanh toán", 99))

@@ -80,6 +80,8 @@ _VIETNAMESE: Final = re.compile(
 )
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _LEAST: Final = 2
+_DEBUGGING: Final = next(nth for nth, one in enumerate(_ACTIVITIES) if one[0][0] == "debugging")
+_TESTING: Final = next(nth for nth, one in enumerate(_ACTIVITIES) if one[0][0] == "testing")
 
 
 def activity_of(texts: Sequence[str]) -> str:
@@ -87,13 +89,12 @@ def activity_of(texts: Sequence[str]) -> str:
     best, most = -1, 1
     for nth, (_, pattern) in enumerate(_PATTERNS):
         count = sum(pattern.search(text) is not None for text in texts)
-        if nth == 0:
-            # A failing test is debugged, a failing booking too.
-            count *= 2
         if count > most or (count == most == 1 and best < 0 and len(texts) < _LEAST):
             best, most = nth, count
     if best < 0:
         return ""
+    if best == _TESTING and any(_PATTERNS[_DEBUGGING][1].search(text) for text in texts):
+        best = _DEBUGGING  # a failing test is debugged
     joined = " ".join(texts[:4])
     language = 2 if _HAN.search(joined) else 1 if _VIETNAMESE.search(joined) else 0
     return _PATTERNS[best][0][language]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_LABEL_CHARS", "name_scene", "summarize"]
 
-MAX_LABEL_CHARS: Final = 110
+MAX_LABEL_CHARS: Final = 140
 MAX_SENTENCE_CHARS: Final = 160
 PHRASES: Final = 4
 SENTENCES: Final = 3
@@ -23,9 +23,10 @@ _MAX_WORDS: Final = 2
 _MAX_HAN: Final = 4
 _MAX_CLAUSE_CHARS: Final = 56
 _MAX_HAN_CLAUSE_CHARS: Final = 24
+_MAX_CLAUSES_CHARS: Final = 100
 _OTHERS: Final = 0.5
 """What words of an agent count beside those of a user."""
-_LATER: Final = 0.6
+_LATER: Final = 0.35
 """What a clause of each later opening counts beside one of the opening before it."""
 _SPREAD: Final = 0.6
 """Exponent of a phrase's length: between its sum (0) and its mean (1)."""
@@ -50,7 +51,7 @@ _LEAD: Final = re.compile(
 
 
 def name_scene(lines: Sequence[Line], score: Score) -> str:
-    """Return a name of at most 110 characters: the clause that says most, then what recurs.
+    """Return a name of at most 140 characters: the clause that says most, then what recurs.
 
     Args:
         lines: The words of its members.
@@ -61,7 +62,7 @@ def name_scene(lines: Sequence[Line], score: Score) -> str:
     own = [line for line in lines if line.is_own] or list(lines)
     # An answer says less of what it is about than what was asked.
     openings = [line for line in own if not read_cues(line.text).follows] or own
-    clause = _best_clause([line.text for line in openings[:SENTENCES]], score)
+    clause = _best_clause([line.text for line in openings[:2]], score)
     covered = set(terms_of(clause, MAX_LABEL_CHARS))
     activity = activity_of([line.text for line in own])
     name = f"{activity}: {clause}" if activity and clause else clause or activity
@@ -92,22 +93,28 @@ def summarize(lines: Sequence[Line]) -> str:
 
 
 def _best_clause(texts: Sequence[str], score: Score) -> str:
-    """Return the clause whose terms stand for the scene most, without greetings before it."""
-    best, most = "", 0.0
+    """Return the one or two clauses whose terms stand for the scene most, without greetings."""
+    found: list[tuple[float, int, str, set[str]]] = []
     factor = 1.0
     for text in texts:
         for match in _CLAUSE.finditer(_FRAME.sub(" ", text)):
             clause = _LEAD.sub("", " ".join(match.group().split()))
             clause = _clip(clause, _MAX_HAN_CLAUSE_CHARS if has_han(clause) else _MAX_CLAUSE_CHARS)
-            worth = factor * sum(
-                score(term)
-                for term in terms_of(clause, MAX_LABEL_CHARS)
-                if not term.startswith(IDENTIFIER_MARK)
-            )
-            if worth > most:
-                best, most = clause, worth
+            terms = terms_of(clause, MAX_LABEL_CHARS)
+            plain = {term for term in terms if not term.startswith(IDENTIFIER_MARK)}
+            worth = factor * sum(map(score, sorted(plain)))
+            if worth > 0.0:
+                found.append((worth, len(found), clause, plain))
         factor *= _LATER
-    return best
+    ranked = sorted(found, key=lambda one: (-one[0], one[1]))
+    if not ranked:
+        return ""
+    best = ranked[0]
+    for other in ranked[1:]:
+        is_new = len(other[3] & best[3]) * 2 <= len(other[3])
+        if is_new and len(best[2]) + len(other[2]) <= _MAX_CLAUSES_CHARS:
+            return "; ".join(one[2] for one in sorted((best, other), key=lambda one: one[1]))
+    return best[2]
 
 
 def _clip(text: str, most: int) -> str:

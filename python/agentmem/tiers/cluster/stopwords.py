@@ -37,7 +37,7 @@ _CHINESE: Final = """
 """
 
 STOP_WORDS: Final = frozenset(f"{_ENGLISH} {_VIETNAMESE}".split())
-"""Terms as the analyzer gives them, English stems and Vietnamese with and without diacritics."""
+"""English words, and Vietnamese ones with and without diacritics."""
 
 STOP_BIGRAMS: Final = frozenset(_CHINESE.split())
 """Pairs of Chinese characters."""

@@ -14,6 +14,8 @@ __all__ = ["IDENTIFIER_MARK", "family", "has_han", "is_english", "is_han", "term
 IDENTIFIER_MARK: Final = "#"
 """Stands before a term that names one thing: a file, a ticket, a function, a booking code."""
 
+_STOP_TERMS: Final = STOP_WORDS | frozenset(analyze(" ".join(sorted(STOP_WORDS))))
+"""The stop words and their stems."""
 _MAX_IDENTIFIERS: Final = 40
 _MAX_TERM_CHARS: Final = 60
 _IDENTIFIER: Final = re.compile(
@@ -64,7 +66,7 @@ def terms_of(text: str, limit: int) -> Counter[str]:
                 counts[term] += 1
         elif (
             1 < len(term) <= _MAX_TERM_CHARS
-            and term not in STOP_WORDS
+            and term not in _STOP_TERMS
             and (len(term) >= _SHORT_NUMBER or not term.isdigit())
         ):
             counts[term] += 1
