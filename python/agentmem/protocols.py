@@ -30,6 +30,7 @@ __all__ = [
     "Extractor",
     "GivenEmbeddings",
     "Reviewer",
+    "Summarizer",
     "TokenCounter",
 ]
 
@@ -159,3 +160,24 @@ class ArchiveStore(Protocol):
 
     def delete(self, key: str) -> None:
         """Remove a payload; one that is not there is no error."""
+
+
+class Summarizer(Protocol):
+    """Rewrites what a scene is called and its summary.
+
+    What it gives is checked before anything is written: a label is one line of at most 140
+    characters, a summary has at most 1,000, and most of their words occur in the texts given. A call
+    that raises, or gives anything else, changes nothing: the scene keeps the words of the rules.
+    """
+
+    @property
+    def id(self) -> str:
+        """Names the summarizer and its version."""
+
+    def summarize(self, label: str, texts: Sequence[str]) -> tuple[str, str]:
+        """Return the label and the summary of a scene.
+
+        Args:
+            label: What the rules call it.
+            texts: The beginnings of what was said in it, in order.
+        """

@@ -1,0 +1,79 @@
+"""What a text is about, as terms: words, pairs of Chinese characters, names of things."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Final
+
+from agentmem._native import analyze
+from agentmem.tiers.cluster.stopwords import STOP_BIGRAMS, STOP_WORDS
+
+__all__ = ["IDENTIFIER_MARK", "family", "has_han", "is_english", "is_han", "terms_of"]
+
+IDENTIFIER_MARK: Final = "#"
+"""Stands before a term that names one thing: a file, a ticket, a function, a booking code."""
+
+_STOP_TERMS: Final = STOP_WORDS | frozenset(analyze(" ".join(sorted(STOP_WORDS))))
+"""The stop words and their stems."""
+_MAX_IDENTIFIERS: Final = 40
+_MAX_TERM_CHARS: Final = 60
+_IDENTIFIER: Final = re.compile(
+    r"(?<![\w/.-])(?=[\w./#-]{0,40}\d)(?=[\w./#-]{0,40}[A-Za-z])\w[\w./#-]{2,40}"  # HAT039, pr-42
+    r"|[A-Za-z_][\w-]{0,40}(?:/[\w.-]{1,60})+"  # a path
+    r"|\b[a-z]{1,40}_[a-z_]{1,40}\b"
+    r"|\b[A-Z]?[a-z]{1,40}[A-Z]\w{1,40}\b"
+    r"|\b[\w-]{1,40}\.(?:py|ts|js|go|rs|exs?|md|sh|toml|json|ya?ml|pl|java|rb|cpp|c|h)\b"
+)
+_TRAILING_NUMBER: Final = re.compile(r"\d+$")
+_ENGLISH_SHARE: Final = 0.97
+_SHORT_NUMBER: Final = 3
+
+
+def is_han(letter: str) -> bool:
+    """Whether a character is a Chinese one (CJK unified ideographs and extension A)."""
+    return "\u3400" <= letter <= "\u9fff"
+
+
+def has_han(text: str) -> bool:
+    """Whether the beginning of a text holds Chinese characters."""
+    return any(is_han(letter) for letter in text[:200])
+
+
+def is_english(text: str) -> bool:
+    """Whether the letters at the beginning of a text are plain Latin ones."""
+    letters = [letter for letter in text[:400] if letter.isalpha()]
+    plain = sum(letter.isascii() for letter in letters)
+    return bool(letters) and plain > _ENGLISH_SHARE * len(letters)
+
+
+def family(term: str) -> str | None:
+    """Return what a numbered identifier shares with its siblings, None for any other term."""
+    if not term.startswith(IDENTIFIER_MARK) or not term[-1].isdigit():
+        return None
+    return _TRAILING_NUMBER.sub("", term)
+
+
+def terms_of(text: str, limit: int) -> Counter[str]:
+    """Return the terms of the first ``limit`` characters of a text with their counts."""
+    text = text[:limit]
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode()
+    counts: Counter[str] = Counter()
+    for term in analyze(text):
+        if is_han(term[0]):
+            if len(term) == 2 and term not in STOP_BIGRAMS:  # noqa: PLR2004
+                counts[term] += 1
+        elif (
+            1 < len(term) <= _MAX_TERM_CHARS
+            and term not in _STOP_TERMS
+            and (len(term) >= _SHORT_NUMBER or not term.isdigit())
+        ):
+            counts[term] += 1
+    for nth, match in enumerate(_IDENTIFIER.finditer(text)):
+        if nth >= _MAX_IDENTIFIERS:
+            break
+        name = match.group().strip(".-/#").lower()
+        if len(name) > 2:  # noqa: PLR2004
+            counts[IDENTIFIER_MARK + name] = 1
+    return counts
