@@ -126,7 +126,7 @@ def swarm(folder, tasks, distinct):
         for number in range(tasks):
             feed(memory.skills, names[number % distinct], f"session {number}", calls=1)
     child = start("swarm", folder, 7)
-    out, _ = child.communicate(timeout=280)
+    out, _ = child.communicate(timeout=1_100)
     assert child.returncode == 0
     with open_memory(folder) as memory:
         check(memory)
@@ -150,6 +150,7 @@ def test_a_swarm_that_is_killed_every_200_ms(scratch):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1_200)
 def test_two_thousand_tasks_in_a_swarm(scratch):
     assert swarm(scratch / "memory", tasks=2_000, distinct=100) > 5
 

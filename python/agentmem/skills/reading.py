@@ -70,29 +70,44 @@ def list_heads(
 
 def existing_views(opened: Opened, options: SkillOptions, archive: ArchiveView) -> list[SkillView]:
     """Return the newest versions of the skills of an archive's scope, the closest first."""
-    from agentmem.skills.relevance import Relevance
-
-    now_ms = opened.now_ms()
-    views = []
-    with opened.database.read() as connection:
-        for skill, head in skills.heads(connection, archive.scope):
-            if skill.scope != archive.scope:
-                continue
-            files = skills.resources(connection, skill.id, head.version)
-            if not is_whole(skill, head, files):
-                continue
-            views.append(
-                to_view(
-                    skill, head, now_ms=now_ms, stale_days=options.stale_days,
-                    rests_on=skills.evidence(connection, skill.id, head.version),
-                    paths=tuple(files),
-                )
-            )  # fmt: skip
+    views, relevance = _existing(opened, options, archive.scope)
     words = [message.text for message in archive.messages if message.role == "user"][:3]
     query = " ".join([archive.intent or "", *words, *{call.name: None for call in archive.calls}])
-    scores = Relevance([(one.name, one.description, one.body) for one in views]).of(query[:4_000])
+    scores = relevance.of(query[:4_000])
     ranked = sorted(zip(scores, views, strict=True), key=lambda pair: (-pair[0], pair[1].name))
     return [replace(view, relevance=score) for score, view in ranked]
+
+
+def _existing(
+    opened: Opened, options: SkillOptions, scope: str
+) -> tuple[list[SkillView], Relevance]:
+    """Return the newest versions of a scope's skills, kept until one of their rows changes."""
+    from agentmem.skills.relevance import Relevance
+
+    key: Any = ("existing", scope, options.stale_days)
+    now_ms = opened.now_ms()
+    with opened.database.read() as connection:
+        heads = [pair for pair in skills.heads(connection, scope) if pair[0].scope == scope]
+        stamp = now_ms // _HOUR_MS, heads
+        with opened.cache_lock:
+            held: Any = opened.cache.get(key)
+        if held is not None and held[0] == stamp:
+            return held[1], held[2]
+        views = []
+        for skill, head in heads:
+            files = skills.resources(connection, skill.id, head.version)
+            if is_whole(skill, head, files):
+                views.append(
+                    to_view(
+                        skill, head, now_ms=now_ms, stale_days=options.stale_days,
+                        rests_on=skills.evidence(connection, skill.id, head.version),
+                        paths=tuple(files),
+                    )
+                )  # fmt: skip
+    relevance = Relevance([(one.name, one.description, one.body) for one in views])
+    with opened.cache_lock:
+        opened.cache[key] = stamp, views, relevance
+    return views, relevance
 
 
 def known_fingerprints(opened: Opened, archive: ArchiveView) -> list[Fingerprint]:
