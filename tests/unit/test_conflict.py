@@ -1,0 +1,151 @@
+"""What replaces what, and what must be left alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from agentmem.models import Candidate, Message, Trust
+from agentmem.tiers.conflict import judge
+from agentmem.tiers.extract import RuleExtractor
+
+NOW = datetime(2026, 3, 11, 12, tzinfo=UTC)
+
+
+@dataclass
+class Held:
+    id: str
+    text: str
+    kind: str = "fact"
+    subject: str | None = "user"
+    attribute: str | None = None
+    value: Any = None
+    trust: Trust = Trust.USER
+    event_time: datetime | None = None
+    valid_from: datetime | None = None
+
+
+def candidate(text, kind="fact", **more):
+    return Candidate(
+        text=text, kind=kind, source="L0:1", span=(0, 1), **({"subject": "user"} | more)
+    )
+
+
+def tell(*texts):
+    """Read the texts one after the other; return the texts that are current at the end."""
+    held = []
+    for at, text in enumerate(texts):
+        time = NOW + timedelta(days=at)
+        for fact in RuleExtractor().extract(
+            [Message(id=f"m{at}", text=text, role="user", time=time)]
+        ):
+            given = replace(fact, valid_from=time)
+            verdict = judge(given, held)
+            if verdict.action == "duplicate":
+                continue
+            if verdict.action == "supersede":
+                held = [one for one in held if one.id not in verdict.facts]
+            held.append(Held(f"L1:{at}.{len(held)}", fact.text, fact.kind, fact.subject, fact.attribute,
+                             fact.value, Trust.USER, fact.event_time, time))  # fmt: skip
+    return [one.text for one in held]
+
+
+def test_nothing_known_is_new():
+    assert judge(candidate("The user lives in Oslo."), []).action == "new"
+
+
+def test_the_same_words_are_a_duplicate_whatever_their_case():
+    verdict = judge(candidate("the user lives in  Oslo"), [Held("L1:1", "The user lives in Oslo.")])
+    assert (verdict.action, verdict.facts) == ("duplicate", ("L1:1",))
+
+
+@pytest.mark.parametrize(
+    ("known", "text"),
+    [
+        ("The limit is 10 requests.", "The limit is 15 requests."),
+        ("Anna owns the billing service.", "Bert owns the billing service."),
+        ("The build uses the cache.", "The build does not use the cache."),
+    ],
+)
+def test_a_digit_a_name_a_denial_are_no_duplicate_however_close(known, text):
+    verdict = judge(candidate(text), [Held("L1:1", known)], cosines={"L1:1": 0.99})
+    assert verdict.action != "duplicate"
+
+
+def test_a_cosine_lets_a_wording_differ_and_never_decides_alone():
+    known = [Held("L1:1", "The staging database runs on Postgres.")]
+    same = candidate("The staging database runs on Postgres today.")
+    assert judge(same, known, cosines={"L1:1": 0.97}).action == "duplicate"
+    other = candidate("The user enjoys long walks.")
+    assert judge(other, known, cosines={"L1:1": 0.99}).action == "new"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("The discount is 10 %.", "The discount is 15 %."),
+        ("I live in Ghent.", "I moved to Antwerp last Saturday."),
+        ("Whenever you show money, use euros.", "Use US dollars instead of euros from now on."),
+        ("I like tea.", "I don't like tea."),
+        ("Mình sống ở Đà Nẵng.", "Mình vừa chuyển vào Sài Gòn hôm kia."),
+        (
+            "Nhóm quyết định dùng Flutter cho app.",
+            "Nhóm không dùng Flutter nữa mà chuyển sang React Native.",
+        ),
+        ("Mình thích uống cà phê sữa đá.", "Mình không uống cà phê nữa."),
+        ("Thứ ba tuần sau mình có lịch khám răng.", "Lịch khám răng dời sang thứ năm tuần sau."),
+        ("我住在杭州。", "我已经搬到上海了。"),
+        ("不要用表情符号。", "表情符号可以用了。"),
+    ],
+)
+def test_what_is_said_later_takes_the_place(before, after):
+    current = tell(before, after)
+    assert len(current) == 1
+    assert current != tell(before)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("I like tea.", "I like hiking."),
+        ("I live in Ghent.", "My sister lives in Antwerp."),
+        ("Never push to main.", "Use euros instead of dollars from now on."),
+        ("Mình sống ở Đà Nẵng.", "Bố mẹ mình sống ở Huế."),
+        ("Mình thích cà phê.", "Chồng mình nghiện cà phê đen."),
+        ("Server staging có 2 máy.", "Server thật có 6 máy."),
+        ("I have a dentist appointment next Thursday.", "I have a job interview next Friday."),
+        ("I don't eat meat anymore.", "I love cheese."),
+    ],
+)
+def test_what_is_of_another_thing_stays(one, two):
+    assert len(tell(one, two)) == 2
+
+
+def test_it_works_within_one_message():
+    assert len(tell("The limit is 10. The limit is 15.")) == 1
+
+
+def test_less_trust_replaces_nothing():
+    known = [Held("L1:1", "The user lives in Oslo.", attribute="residence", value="Oslo")]
+    text = candidate("The user lives in Rome.", attribute="residence", value="Rome")
+    assert judge(text, known, trust=Trust.ASSISTANT).action == "new"
+    assert judge(text, known, trust=Trust.USER).action == "supersede"
+
+
+def test_what_comes_late_goes_into_the_past():
+    known = [
+        Held("L1:1", "The user lives in Oslo.", attribute="residence", value="Oslo", valid_from=NOW)
+    ]
+    late = candidate("The user lives in Rome.", attribute="residence", value="Rome",
+                     valid_from=NOW - timedelta(days=9))  # fmt: skip
+    verdict = judge(late, known)
+    assert (verdict.action, verdict.facts) == ("past", ("L1:1",))
+
+
+def test_values_of_a_slot_of_many_stay_together():
+    known = [Held("L1:1", "The user likes tea.", "persona", attribute="likes", value="tea")]
+    more = candidate("The user now likes rum.", "persona", attribute="likes", value="rum")
+    assert judge(more, known).action == "new"
