@@ -40,7 +40,7 @@ MIN_STEPS: Final = 3
 """A procedure of fewer steps saves nobody work."""
 
 MAX_PITFALLS: Final = 12
-MIN_WEIGHT: Final = 2.0
+MIN_WEIGHT: Final = 1.8
 """Least weight of what two runs share; what any session does is no procedure."""
 
 _CLOSELY: Final = 0.65
