@@ -29,6 +29,7 @@ __all__ = [
     "parse",
     "redact",
     "redact_many",
+    "session_lines",
 ]
 
 build_profile: Final[str]
