@@ -80,7 +80,7 @@ def read_entries(connection: apsw.Connection, scope_id: int) -> tuple[list[Perso
             subject=row.subject, attribute=row.attribute, priority=row.priority,
             confidence=1.0 if row.confidence is None else row.confidence, order=row.id,
             scene=format_id(2, held[row.id]) if row.id in held else None,
-            is_read=row.extractor is not None, quoted=quoted.get(row.id, ""),
+            is_read=(row.extractor or "").startswith("rules"), quoted=quoted.get(row.id, ""),
         )
         for row in rows
     ]  # fmt: skip

@@ -31,8 +31,8 @@ _SAME: Final = 0.6
 class Statement:
     """A current fact as the persona reads it.
 
-    ``scene`` is the id of the scene it is in, ``is_read`` tells what an extractor read from a turn
-    from what a host wrote, ``quoted`` is the text of that turn.
+    ``scene`` is the id of the scene it is in, ``is_read`` tells what the rules read from a turn
+    from what a host or its extractor wrote, ``quoted`` is the text of that turn.
     """
 
     id: str
@@ -93,7 +93,8 @@ _AVERSION: Final = _words(
     "不喜欢", "不想", "反感", "避免",
 )  # fmt: skip
 _ROLE: Final = _words(
-    r"(?:runs?|manages?|maintains?|owns?|builds?|develops?|teach(?:es)?) (?:the|a|an|my|our|their|his|her|all|\w+'s)?",
+    r"(?:runs?|manages?|maintains?|owns?|builds?|develops?|teach(?:es)?)"
+    r" (?:the|a|an|my|our|their|his|her|all|\w+'s)?",
     r"works? (?:as|at|for|in|on)", r"is (?:the |an? )?(?:owner|founder|lead|head|manager|engineer|developer"
     r"|analyst|designer|teacher|student|nurse|doctor|accountant|writer|scientist|researcher|architect)",
     r"(?:our|the) (?:project|product|service|stack)", "dạy", r"làm (?:kế toán|lập trình|giáo viên|quản lý)",
