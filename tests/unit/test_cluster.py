@@ -130,7 +130,7 @@ def test_a_scene_is_made_without_a_model(tmp_path):
         id, ndim = "broken", 2
 
         def embed(self, texts):
-            message = "no model"
+            message = f"no model for {len(texts)} texts"
             raise EmbeddingError(message)
 
     with Memory(tmp_path / "b", embedder=Broken()) as memory:
@@ -228,6 +228,7 @@ class Told:
         self.answer = label, text
 
     def summarize(self, label, texts):
+        assert texts
         if "Kyoto" in label:
             message = "no answer"
             raise RuntimeError(message)
