@@ -1,5 +1,8 @@
 //! A row: everything that a hit shows and a filter needs.
 
+use xxhash_rust::xxh3::Xxh3Default;
+
+use crate::date;
 use crate::error::{Error, Result};
 
 /// Longest scope path in bytes; a scope's label is never cut.
@@ -67,7 +70,46 @@ pub struct Fixed {
     pub trust: i64,
 }
 
+/// Where a row stands among others: what fusion reads of each candidate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// A hash of tier, scope and session; 0 where there is no session.
+    pub group: u64,
+    /// See [`Row`].
+    pub position: i64,
+    /// See [`Row::time_ms`].
+    pub time_ms: i64,
+}
+
 impl Row {
+    /// When what it tells happened, as far as is known: the event time, else the ISO date that the session's name or
+    /// the text begins with, else the time of writing.
+    #[must_use]
+    pub fn time_ms(&self) -> i64 {
+        self.event_ms
+            .or_else(|| self.session.as_deref().and_then(date::leading))
+            .or_else(|| date::leading(&self.text))
+            .unwrap_or(self.created_ms)
+    }
+
+    /// Session, position and time in the form that fusion reads.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        let group = self.session.as_deref().map_or(0, |session| {
+            let mut hash = Xxh3Default::new();
+            hash.update(&[self.tier]);
+            hash.update(&(self.scope.len() as u64).to_le_bytes());
+            hash.update(self.scope.as_bytes());
+            hash.update(session.as_bytes());
+            hash.digest().max(1)
+        });
+        Place {
+            group,
+            position: self.position,
+            time_ms: self.time_ms(),
+        }
+    }
+
     /// The fixed fields.
     #[must_use]
     pub fn fixed(&self) -> Fixed {

@@ -8,8 +8,9 @@ use tantivy::postings::TermInfo;
 use crate::ann::{Allowed, Mode, Query, Scored};
 use crate::bits::Bitset;
 use crate::bm25::Norms;
+use crate::date::Span;
 use crate::error::Result;
-use crate::row::{Fixed, Row};
+use crate::row::{Fixed, Place, Row};
 use crate::text::Analyzer;
 
 thread_local! {
@@ -136,6 +137,26 @@ impl Selection {
     }
 }
 
+/// Those of the selected rows whose time, in `times` by row, is in one of the spans.
+pub(crate) fn within(
+    times: impl Iterator<Item = i64>,
+    spans: &[Span],
+    selection: &Selection,
+) -> Selection {
+    let is_in = |time: i64| {
+        spans
+            .iter()
+            .any(|&(from, until)| from <= time && time < until)
+    };
+    let inside = times.zip(0_u32..).filter(|&(time, _)| is_in(time));
+    let rows = inside.map(|(_, row)| row);
+    Selection::Rows(match selection {
+        Selection::All => rows.collect(),
+        Selection::Bits(bits) => rows.filter(|&row| bits.contains(row)).collect(),
+        Selection::Rows(list) => rows.filter(|row| list.binary_search(row).is_ok()).collect(),
+    })
+}
+
 /// What a label in a range says about its rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -207,6 +228,9 @@ pub(crate) trait Source: Send + Sync {
     fn find(&self, key: u64) -> Option<u32>;
     fn fixed(&self, row: u32) -> Fixed;
     fn row(&self, row: u32) -> Result<Row>;
+    fn place(&self, row: u32) -> Place;
+    /// Those of the selected rows whose time is in one of the spans, start included, end not.
+    fn within(&self, spans: &[Span], selection: &Selection) -> Selection;
     /// Tokens of a row.
     fn length(&self, row: u32) -> u32;
     /// The unique terms of a row.

@@ -11,11 +11,12 @@ use rustc_hash::FxHashMap;
 
 use crate::ann::{self, MAX_VECTORS_PER_ROW, Mode, Query, Scored, TailVectors};
 use crate::bm25::{Norms, length_byte, with_scores};
+use crate::date::Span;
 use crate::error::{Error, Result};
 use crate::label;
-use crate::row::{Fixed, Row};
+use crate::row::{Fixed, Place, Row};
 use crate::source::{
-    Current, RowSet, Selection, Source, Standing, TermPlace, Verdict, with_analyzer,
+    Current, RowSet, Selection, Source, Standing, TermPlace, Verdict, with_analyzer, within,
 };
 
 /// Terms of one row: id and frequency.
@@ -31,6 +32,7 @@ pub struct Batch {
 
 struct Prepared {
     row: Row,
+    place: Place,
     terms: Terms,
     length: u32,
     labels: Box<[u32]>,
@@ -104,6 +106,7 @@ impl Batch {
             let mut labels = Vec::new();
             label::of(&row, &parsed, |label| labels.push(batch.labels.id(label)));
             batch.rows.push(Prepared {
+                place: row.place(),
                 row,
                 terms,
                 length,
@@ -159,6 +162,7 @@ pub struct Tail {
     keys: Vec<u64>,
     /// Apart from the rows, because every search reads all of them.
     standings: Vec<Standing>,
+    places: Vec<Place>,
     lengths: Vec<u32>,
     length_bytes: Vec<u8>,
     by_key: FxHashMap<u64, u32>,
@@ -182,6 +186,7 @@ impl Tail {
             seqs: Vec::new(),
             keys: Vec::new(),
             standings: Vec::new(),
+            places: Vec::new(),
             lengths: Vec::new(),
             length_bytes: Vec::new(),
             by_key: FxHashMap::default(),
@@ -239,6 +244,7 @@ impl Tail {
                 is_current: prepared.row.is_current,
                 has_end: prepared.row.valid_to_ms.is_some(),
             });
+            self.places.push(prepared.place);
             self.keys.push(prepared.row.key);
             self.by_key.insert(prepared.row.key, row);
             self.lengths.push(prepared.length);
@@ -314,6 +320,15 @@ impl Source for Tail {
             .get(row as usize)
             .cloned()
             .ok_or_else(|| Error::Engine(format!("the tail has no row {row}")))
+    }
+
+    fn place(&self, row: u32) -> Place {
+        self.places.get(row as usize).copied().unwrap_or_default()
+    }
+
+    fn within(&self, spans: &[Span], selection: &Selection) -> Selection {
+        let times = self.places.iter().map(|place| place.time_ms);
+        within(times, spans, selection)
     }
 
     fn length(&self, row: u32) -> u32 {

@@ -14,10 +14,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::ann::{Mode, Query, Scored, VectorSegment};
 use crate::bm25::Norms;
+use crate::date::Span;
 use crate::error::Result;
 use crate::files::FileEntry;
-use crate::row::{Fixed, Row};
-use crate::source::{Current, RowSet, Selection, Source, TermPlace, Verdict, with_analyzer};
+use crate::row::{Fixed, Place, Row};
+use crate::source::{
+    Current, RowSet, Selection, Source, TermPlace, Verdict, with_analyzer, within,
+};
 use lexical::Lexical;
 use rows::Rows;
 
@@ -149,6 +152,14 @@ impl Source for Segment {
 
     fn row(&self, row: u32) -> Result<Row> {
         self.rows.row(row)
+    }
+
+    fn place(&self, row: u32) -> Place {
+        self.rows.place(row)
+    }
+
+    fn within(&self, spans: &[Span], selection: &Selection) -> Selection {
+        within(self.rows.times(), spans, selection)
     }
 
     fn length(&self, row: u32) -> u32 {
