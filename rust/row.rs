@@ -8,6 +8,9 @@ use crate::error::{Error, Result};
 /// Longest scope path in bytes; a scope's label is never cut.
 pub const LONGEST_SCOPE: usize = 16_384;
 
+/// The tier of conversation turns, whose `subject` is the speaker.
+pub const TURN_TIER: u8 = 0;
+
 /// One row of any tier. Times are Unix milliseconds, UTC.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
@@ -110,6 +113,13 @@ impl Row {
         }
     }
 
+    /// What of the row is searched by words: its text, and before it the speaker of a turn. A fact's text is written to
+    /// stand by itself, and its subject mostly stands in it.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        let speaker = self.subject.as_deref().filter(|_| self.tier == TURN_TIER);
+        speaker.into_iter().chain([self.text.as_str()])
+    }
+
     /// The fixed fields.
     #[must_use]
     pub fn fixed(&self) -> Fixed {
@@ -207,11 +217,6 @@ impl Row {
         row.tags = cursor.list()?;
         row.sources = cursor.list()?;
         Some(row)
-    }
-
-    /// The text alone.
-    pub(crate) fn decode_text(bytes: &[u8]) -> Option<&str> {
-        Cursor(bytes).str()
     }
 }
 

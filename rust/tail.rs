@@ -95,7 +95,11 @@ impl Batch {
             let vectors = unit_vectors(row.key, &flat, ndim)?;
             ids.clear();
             let terms = &mut batch.terms;
-            with_analyzer(|analyzer| analyzer.document(&row.text, |term| ids.push(terms.id(term))));
+            with_analyzer(|analyzer| {
+                for words in row.words() {
+                    analyzer.document(words, |term| ids.push(terms.id(term)));
+                }
+            });
             let length = ids.len() as u32;
             ids.sort_unstable();
             let terms = ids

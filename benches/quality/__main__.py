@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from benches.corpus import data_folder
 from benches.quality.charts import draw
 from benches.quality.evaluate import Score, by_group, evaluate, mean, table
-from benches.quality.formats import Collection, load, merge
+from benches.quality.formats import Collection, load, load_turns, merge
 from benches.quality.rankers import (
     AgentMem,
     CachedEmbedder,
@@ -117,6 +117,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--charts", type=Path, help="write PNG files into this folder")
     parser.add_argument("--dated", action="store_true", help="the others' texts with their dates")
     parser.add_argument("--types", action="store_true", help="also a table a question type")
+    parser.add_argument(
+        "--turns", action="store_true", help="only LifeBench's conversations, a document a turn"
+    )
     parser.add_argument("--merge", action="store_true", help="all collections in one index too")
     given = parser.parse_args(arguments)
     systems = given.systems.split(",")
@@ -129,7 +132,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if folder is None:
             parser.error("no path was given and AGENTMEM_DATA names no folder")
         paths = [folder / "lifebench"]
-    collections = [collection for path in paths for collection in load(path)]
+    if given.turns:
+        files = [file for path in paths for file in sorted(path.glob("*.records.jsonl*"))]
+        turns = [load_turns(file) for file in files or paths]
+        collections = [collection for collection in turns if collection.answerable]
+    else:
+        collections = [collection for path in paths for collection in load(path)]
     if given.merge:
         collections.append(merge(collections, "all in one index"))
 

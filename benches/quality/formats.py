@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Collection", "Document", "Question", "load", "merge"]
+__all__ = ["Collection", "Document", "Question", "load", "load_turns", "merge"]
 
 LOCOMO_TYPES = {
     1: "multi-hop",
@@ -158,6 +158,48 @@ def load_lifebench(records: Path) -> Collection:
     name = records.name.split(".")[0]
     language = name.rpartition("-")[2]
     return Collection(name, language, tuple(documents), questions)
+
+
+def load_turns(records: Path) -> Collection:
+    """Read the conversations (``agent_chat``) of a LifeBench file as turns, one document each.
+
+    A question's evidence is, of each conversation that it cites, the turn that shares most terms
+    with the gold answer, the first of several.
+    """
+    from agentmem import _native
+
+    documents: list[Document] = []
+    terms: dict[str, set[str]] = {}
+    turns_of: dict[str, list[str]] = {}
+    for row in lines(records):
+        if not row.get("messages") or row["id"] in turns_of:
+            continue
+        turns_of[row["id"]] = []
+        for place, message in enumerate(row["messages"]):
+            name = f"{row['id']}/{place}"
+            text = f"{message['role']}: {message['content']}"
+            documents.append(
+                Document(name, name, text, "", row["id"], place, row["time"], "agent_chat")
+            )
+            terms[name] = set(_native.analyze(message["content"]))
+            turns_of[row["id"]].append(name)
+    questions = []
+    for row in lines(records.with_name(records.name.replace(".records.", ".qa."))):
+        answer = set(_native.analyze_query(row["answer"] or ""))
+        cited = [turns_of[name] for name in row["evidence"] if name in turns_of]
+        evidence = [max(turns, key=lambda one: len(terms[one] & answer)) for turns in cited]
+        questions.append(
+            Question(
+                row["id"],
+                row["question"],
+                row["type"],
+                tuple(dict.fromkeys(evidence)),
+                row.get("ask_time") or "",
+            )
+        )
+    name = records.name.split(".")[0]
+    language = name.rpartition("-")[2]
+    return Collection(f"{name} turns", language, tuple(documents), tuple(questions))
 
 
 def load_locomo(path: Path) -> list[Collection]:

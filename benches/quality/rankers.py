@@ -48,6 +48,7 @@ class CachedEmbedder:
         self.inner = inner
         self.id: str = inner.id
         self.ndim: int = inner.ndim
+        self.languages = getattr(inner, "languages", None)
         self.folder = folder
         self.known: dict[str, Vectors] = {}
 
@@ -217,10 +218,13 @@ class AgentMem:
         import agentmem
 
         self.now: datetime | None = None
+        self.cited = {doc.id: doc.evidence_id for doc in collection.documents}
         self.ranking = ranking
         self.memory = agentmem.Memory(
             folder, embedder=embedder, redact=False, clock=lambda: self.now or datetime.now(UTC)
         )
+        if isinstance(embedder, CachedEmbedder):
+            embedder.embed_chunks([doc.indexed for doc in collection.documents])
         # A key makes equal texts two facts, as they are two documents for the other rankers.
         facts = self.memory.remember_many(
             [

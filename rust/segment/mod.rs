@@ -167,15 +167,17 @@ impl Source for Segment {
     }
 
     fn terms_of(&self, row: u32, emit: &mut dyn FnMut(&str)) -> Result<()> {
-        let text = self.rows.text(row)?;
+        let row = self.rows.row(row)?;
         let mut terms = rustc_hash::FxHashSet::<Box<str>>::default();
         with_analyzer(|analyzer| {
-            analyzer.document(text, |term| {
-                if !terms.contains(term) {
-                    terms.insert(term.into());
-                    emit(term);
-                }
-            });
+            for words in row.words() {
+                analyzer.document(words, |term| {
+                    if !terms.contains(term) {
+                        terms.insert(term.into());
+                        emit(term);
+                    }
+                });
+            }
         });
         Ok(())
     }

@@ -356,8 +356,4 @@ impl Rows {
             ..decoded
         })
     }
-
-    pub(crate) fn text(&self, row: u32) -> Result<&str> {
-        Row::decode_text(self.variable(row)?).ok_or_else(|| self.broken(row))
-    }
 }

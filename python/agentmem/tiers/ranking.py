@@ -41,7 +41,9 @@ def native_ranking(ranking: Ranking, embedder_id: str) -> _native.Ranking:
         half_life_ms=ranking.half_life_days * DAY_MS,
         priority=ranking.priority,
         diversity=ranking.diversity,
-        relevance=MODELS.get(embedder_id.partition("-r")[0], UNKNOWN),
+        relevance=next(
+            (model for prefix, model in MODELS.items() if embedder_id.startswith(prefix)), UNKNOWN
+        ),
     )
 
 
@@ -74,14 +76,15 @@ def explain_hit(
     """Return what a hit's score is made of.
 
     ``bm25`` and ``ann`` are the signals alone, with the signal's own score; ``parts`` holds every
-    other part that is not 0, by name. All ``part`` values add up to the hit's score.
+    other part that is not 0, by name. All ``part`` values add up to the hit's score; a place in a
+    list of RRF has its ``weight`` too.
     """
     rrf_k, values = parts
     named = dict(zip(_native.SCORE_PARTS, values, strict=True))
 
     def described(rank: int, part: float) -> dict[str, Any]:
         place: dict[str, Any] = {"rank": rank or None, "part": part}
-        if rrf_k is not None:
+        if rrf_k is not None and rank:
             place["weight"] = round(part * (rrf_k + rank), 9)
         return place
 
