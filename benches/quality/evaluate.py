@@ -56,10 +56,9 @@ def evaluate(ranker: Ranker, collection: Collection) -> dict[str, Score]:
     scores = {}
     ask = getattr(ranker, "ask", None)
     for question in collection.answerable:
-        if ask is not None:
-            names = ask(question, DEPTHS[-1])
-        else:
-            names = ranker.rank(question.text, DEPTHS[-1])
+        names = (
+            ask(question, DEPTHS[-1]) if ask is not None else ranker.rank(question.text, DEPTHS[-1])
+        )
         ranking = [cited[name] for name in names]
         scores[question.id] = score_one(ranking, question.evidence)
     return scores

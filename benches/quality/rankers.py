@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
-    from agentmem import Hit
     from benches.quality.formats import Collection, Question
+
+    from agentmem import Hit
 
     Vectors = npt.NDArray[np.float32]
 
@@ -231,7 +232,7 @@ class AgentMem:
                 {
                     "text": doc.indexed,
                     "key": doc.id,
-                    "session": doc.session if sessions else None,
+                    "session": (doc.session or None) if sessions else None,
                     "valid_from": doc.when if times else None,
                 }
                 for doc in collection.documents

@@ -12,11 +12,11 @@ from agentmem.toollog.canvas import Level, Step
 __all__ = [
     "MAX_CALLS",
     "MAX_QUERY_TERMS",
+    "SCORE_PARTS",
     "TEXT_VERSION",
     "HybridIndex",
     "NativeCanvas",
     "Ranking",
-    "SCORE_PARTS",
     "SearchResult",
     "StoreIndex",
     "ToolLog",
@@ -129,7 +129,7 @@ class Ranking:
         half_life_ms: float = 0.0,
         priority: float = 0.0,
         diversity: float = 0.0,
-        relevance: tuple[float, tuple[float, float, float, float]] | None = None,
+        relevance: tuple[float, tuple[float, float, float, float, float]] | None = None,
     ) -> Ranking:
         """Make a ranking.
 

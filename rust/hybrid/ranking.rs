@@ -172,7 +172,7 @@ impl Ranking {
             own: Signals::new(0.5, 0.5),
             near: Signals::new(1.0, 0.5),
             session: 0.5,
-            first: 0.5,
+            first: 1.0,
             hinted: Signals::new(3.0, 1.5),
             support: Support {
                 before: 0.5,

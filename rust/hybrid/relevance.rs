@@ -7,7 +7,7 @@ use super::candidate::Found;
 use super::ranking::Relevance;
 
 /// Features of a hit.
-pub const FEATURES: usize = 4;
+pub const FEATURES: usize = 5;
 
 /// What the features need to know about the whole query.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,7 +26,8 @@ pub(super) struct Whole {
 
 impl Whole {
     /// The features of a hit, each in 0..1: its share of the possible BM25 score; its cosine; the mean of the best share
-    /// and the best cosine of any row; the share of the query's weight that any row knows.
+    /// and the best cosine of any row; the share of the query's weight that any row knows; how far its cosine stands
+    /// out over that of the last candidate.
     fn features(&self, found: &Found) -> [f64; FEATURES] {
         let share = |score: f32| {
             if self.possible > 0.0 {
@@ -36,11 +37,13 @@ impl Whole {
             }
         };
         let near = |cosine: f32| f64::from(cosine).clamp(0.0, 1.0);
+        let cosine = found.cosine.unwrap_or(self.floor_cosine);
         [
             share(found.bm25_score.unwrap_or(0.0)),
-            near(found.cosine.unwrap_or(self.floor_cosine)),
+            near(cosine),
             f64::midpoint(share(self.best_bm25), near(self.best_cosine)),
             f64::from(self.known).clamp(0.0, 1.0),
+            near(cosine - self.floor_cosine),
         ]
     }
 

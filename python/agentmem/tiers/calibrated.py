@@ -2,7 +2,8 @@
 
 A model is a constant and a weight for each feature of a hit, all in 0..1: its share of the query's
 possible BM25 score; its cosine; the mean of the best share and the best cosine of any row; the share
-of the query's weight in words that any row holds. ``1 / (1 + exp(-sum))`` is the chance that the hit
+of the query's weight in words that any row holds; how far its cosine stands out over the last
+candidate's. ``1 / (1 + exp(-sum))`` is the chance that the hit
 is evidence for the question.
 """
 
@@ -12,8 +13,8 @@ from typing import Final
 
 __all__ = ["MODELS", "UNKNOWN"]
 
-Model = tuple[float, tuple[float, float, float, float]]
+Model = tuple[float, tuple[float, float, float, float, float]]
 
 MODELS: Final[dict[str, Model]] = {}
-UNKNOWN: Final[Model] = (-6.0, (6.0, 4.0, 2.0, 1.0))
+UNKNOWN: Final[Model] = (-6.0, (4.0, 3.0, 3.0, 1.0, 3.0))
 """For embedders that nobody calibrated: the packaged one's, with less said by the cosine."""
