@@ -33,6 +33,8 @@ __all__ = ["Asked", "auc", "fit", "main", "relevance"]
 FEATURES = 5
 HITS = 10
 RIDGE = 1e-2
+# Below it the best hit says that nothing fits.
+NOTHING = 0.05
 STEPS = 60
 
 
@@ -54,11 +56,14 @@ def relevance(model: Floats, features: Floats) -> Floats:
 def fit(asked: Sequence[Asked]) -> Floats:
     """Return the logistic model, shape (6,), of greatest likelihood with a small ridge (Newton).
 
-    Each memory weighs the same, however many questions it has.
+    Each memory weighs the same, and in it its own questions as much as all others together: the
+    chances hold where half of what is asked can be answered.
     """
-    sizes = Counter(one.memory for one in asked)
-    share = {name: len(asked) / len(sizes) / size for name, size in sizes.items()}
-    weights = np.concatenate([np.full(len(one.features), share[one.memory]) for one in asked])
+    sizes = Counter((one.memory, one.group == "own") for one in asked)
+    share = {key: len(asked) / len(sizes) / size for key, size in sizes.items()}
+    weights = np.concatenate(
+        [np.full(len(one.features), share[one.memory, one.group == "own"]) for one in asked]
+    )
     features = np.concatenate([one.features for one in asked])
     wanted = np.concatenate([one.is_evidence for one in asked]).astype(float)
     rows = np.hstack([np.ones((len(features), 1)), features])
@@ -147,7 +152,7 @@ def report(model: Floats, asked: Sequence[Asked]) -> str:
         f"AUC own against foreign {auc(best['own'], best['foreign']):.3f}, against unanswerable "
         f"{auc(best['own'], best['unanswerable']):.3f} (n = {len(best['unanswerable'])}); hits: mean "
         f"relevance {chance.mean():.3f}, evidence {truth.mean():.3f}, AUC "
-        f"{auc(chance[truth].tolist(), chance[~truth].tolist()):.3f}; best below 0.1: "
+        f"{auc(chance[truth].tolist(), chance[~truth].tolist()):.3f}; best below {NOTHING}: "
         + ", ".join(f"{group} {share:.2f}" for group, share in low.items())
     )
 
@@ -199,6 +204,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if rest:
             print(f"{name}, fitted on the others: {report(fit(rest), own)}")
     model = fit([one for found in asked.values() for one in found])
+    for name, own in asked.items():
+        print(f"{name}, fitted on all: {report(model, own)}")
     print(
         f"{embedder.id}: ({model[0]:.2f}, ({', '.join(f'{weight:.2f}' for weight in model[1:])}))"
     )

@@ -9,6 +9,9 @@ use super::ranking::Relevance;
 /// Features of a hit.
 pub const FEATURES: usize = 5;
 
+/// Rows from which on an unknown word says as much as it can.
+const LARGE: f64 = 10_000.0;
+
 /// What the features need to know about the whole query.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Whole {
@@ -16,6 +19,8 @@ pub(super) struct Whole {
     pub(super) possible: f32,
     /// The share of it whose terms some row holds.
     pub(super) known: f32,
+    /// Live rows.
+    pub(super) rows: u64,
     /// The best BM25 score.
     pub(super) best_bm25: f32,
     /// The best cosine.
@@ -26,8 +31,8 @@ pub(super) struct Whole {
 
 impl Whole {
     /// The features of a hit, each in 0..1: its share of the possible BM25 score; its cosine; the mean of the best share
-    /// and the best cosine of any row; the share of the query's weight that any row knows; how far its cosine stands
-    /// out over that of the last candidate.
+    /// and the best cosine of any row; how much of the query's weight any row knows, where what is unknown tells less the
+    /// fewer rows there are; how far its cosine stands out over that of the last candidate.
     fn features(&self, found: &Found) -> [f64; FEATURES] {
         let share = |score: f32| {
             if self.possible > 0.0 {
@@ -42,9 +47,14 @@ impl Whole {
             share(found.bm25_score.unwrap_or(0.0)),
             near(cosine),
             f64::midpoint(share(self.best_bm25), near(self.best_cosine)),
-            f64::from(self.known).clamp(0.0, 1.0),
+            1.0 - f64::from(1.0 - self.known).clamp(0.0, 1.0) * self.vocabulary(),
             near(cosine - self.floor_cosine),
         ]
+    }
+
+    /// How far the rows' words stand for all that could be said: by the number of rows, whole from 10,000 on.
+    fn vocabulary(&self) -> f64 {
+        ((self.rows.max(1) as f64).ln() / LARGE.ln()).min(1.0)
     }
 
     /// The calibrated chance, 0 to 1.

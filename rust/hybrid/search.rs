@@ -184,6 +184,7 @@ impl Index {
             None
         } else {
             let statistics = state.statistics();
+            whole.rows = statistics.rows;
             let placed = place_terms(&terms, statistics, &sources, &lives, &mut whole)?;
             Some((placed, statistics.norms()))
         };
