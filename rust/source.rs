@@ -229,6 +229,8 @@ pub(crate) trait Source: Send + Sync {
     fn fixed(&self, row: u32) -> Fixed;
     fn row(&self, row: u32) -> Result<Row>;
     fn place(&self, row: u32) -> Place;
+    /// The earliest and the latest time of all rows, dead ones included.
+    fn time_range(&self) -> (i64, i64);
     /// Those of the selected rows whose time is in one of the spans, start included, end not.
     fn within(&self, spans: &[Span], selection: &Selection) -> Selection;
     /// Tokens of a row.

@@ -167,6 +167,7 @@ pub struct Tail {
     /// Apart from the rows, because every search reads all of them.
     standings: Vec<Standing>,
     places: Vec<Place>,
+    time_range: (i64, i64),
     lengths: Vec<u32>,
     length_bytes: Vec<u8>,
     by_key: FxHashMap<u64, u32>,
@@ -191,6 +192,7 @@ impl Tail {
             keys: Vec::new(),
             standings: Vec::new(),
             places: Vec::new(),
+            time_range: (i64::MAX, i64::MIN),
             lengths: Vec::new(),
             length_bytes: Vec::new(),
             by_key: FxHashMap::default(),
@@ -248,6 +250,8 @@ impl Tail {
                 is_current: prepared.row.is_current,
                 has_end: prepared.row.valid_to_ms.is_some(),
             });
+            let time = prepared.place.time_ms;
+            self.time_range = (self.time_range.0.min(time), self.time_range.1.max(time));
             self.places.push(prepared.place);
             self.keys.push(prepared.row.key);
             self.by_key.insert(prepared.row.key, row);
@@ -328,6 +332,10 @@ impl Source for Tail {
 
     fn place(&self, row: u32) -> Place {
         self.places.get(row as usize).copied().unwrap_or_default()
+    }
+
+    fn time_range(&self) -> (i64, i64) {
+        self.time_range
     }
 
     fn within(&self, spans: &[Span], selection: &Selection) -> Selection {

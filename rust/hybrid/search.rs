@@ -145,7 +145,17 @@ impl Signal<'_> {
             let selections: Vec<Selection> = self
                 .sources
                 .iter()
-                .map(|(source, selection)| source.within(spans, selection))
+                .map(|(source, selection)| {
+                    let (first, last) = source.time_range();
+                    if spans
+                        .iter()
+                        .any(|&(from, until)| from <= last && first < until)
+                    {
+                        source.within(spans, selection)
+                    } else {
+                        Selection::Rows(Vec::new())
+                    }
+                })
                 .collect();
             if selections.iter().any(|selection| !selection.is_empty()) {
                 return self.run(Some(&selections)).map(Some);

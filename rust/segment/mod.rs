@@ -158,6 +158,10 @@ impl Source for Segment {
         self.rows.place(row)
     }
 
+    fn time_range(&self) -> (i64, i64) {
+        self.rows.time_range()
+    }
+
     fn within(&self, spans: &[Span], selection: &Selection) -> Selection {
         within(self.rows.times(), spans, selection)
     }

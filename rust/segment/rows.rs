@@ -150,6 +150,7 @@ pub(crate) struct Rows {
     order: Vec<u32>,
     length_bytes: Vec<u8>,
     tokens: u64,
+    time_range: (i64, i64),
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
@@ -189,7 +190,11 @@ impl Rows {
             order: Vec::new(),
             length_bytes: Vec::new(),
             tokens: 0,
+            time_range: (i64::MAX, i64::MIN),
         };
+        this.time_range = this.times().fold(this.time_range, |(first, last), time| {
+            (first.min(time), last.max(time))
+        });
         this.keys = this.wide(KEY).map(|key| key as u64).collect();
         let narrow = this.narrow();
         let (words, bytes) = narrow.split_at_checked(8 * rows).unwrap_or_default();
@@ -314,6 +319,11 @@ impl Rows {
             position: self.value(POSITION, row),
             time_ms: self.value(TIME, row),
         }
+    }
+
+    /// The earliest and the latest time.
+    pub(crate) fn time_range(&self) -> (i64, i64) {
+        self.time_range
     }
 
     /// The times of all rows, in order.
