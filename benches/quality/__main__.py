@@ -14,6 +14,7 @@ from benches.corpus import data_folder
 from benches.quality.charts import draw
 from benches.quality.evaluate import Score, by_group, evaluate, mean, table
 from benches.quality.formats import Collection, load, load_turns, merge
+from benches.quality.generated import conversations
 from benches.quality.rankers import (
     AgentMem,
     CachedEmbedder,
@@ -120,6 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--turns", action="store_true", help="only LifeBench's conversations, a document a turn"
     )
+    parser.add_argument("--generated", action="store_true", help="conversations made by rule")
     parser.add_argument("--merge", action="store_true", help="all collections in one index too")
     given = parser.parse_args(arguments)
     systems = given.systems.split(",")
@@ -127,12 +129,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         known = ", ".join((*SYSTEMS, *VARIANTS))
         parser.error(f"unknown systems {sorted(unknown)}; there are {known}")
     paths = given.paths
-    if not paths:
+    if not paths and not given.generated:
         folder = data_folder()
         if folder is None:
             parser.error("no path was given and AGENTMEM_DATA names no folder")
         paths = [folder / "lifebench"]
-    if given.turns:
+    if given.generated:
+        collections = [conversations()]
+    elif given.turns:
         files = [file for path in paths for file in sorted(path.glob("*.records.jsonl*"))]
         turns = [load_turns(file) for file in files or paths]
         collections = [collection for collection in turns if collection.answerable]

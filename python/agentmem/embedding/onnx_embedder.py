@@ -166,7 +166,7 @@ class OnnxEmbedder:
 
         Recall weighs the vectors of other languages less (``tiers/ranking.py``).
         """
-        return ("en",) if self._folder is None else None
+        return ("en",) if isinstance(self._source, PackagedModel) else None
 
     @property
     def ndim(self) -> int:
