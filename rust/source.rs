@@ -135,6 +135,14 @@ impl Selection {
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self, Self::Rows(rows) if rows.is_empty())
     }
+
+    pub(crate) fn contains(&self, row: u32) -> bool {
+        match self {
+            Self::All => true,
+            Self::Bits(bits) => bits.contains(row),
+            Self::Rows(rows) => rows.binary_search(&row).is_ok(),
+        }
+    }
 }
 
 /// Those of the selected rows whose time, in `times` by row, is in one of the spans.
@@ -212,6 +220,9 @@ impl Current {
     }
 }
 
+/// Rows that [`Source::beside`] gives at most, however many share a position.
+pub(crate) const MOST_BESIDE: usize = 16;
+
 /// Where a term's postings are.
 #[derive(Clone, Debug)]
 pub(crate) enum TermPlace {
@@ -229,6 +240,9 @@ pub(crate) trait Source: Send + Sync {
     fn fixed(&self, row: u32) -> Fixed;
     fn row(&self, row: u32) -> Result<Row>;
     fn place(&self, row: u32) -> Place;
+    /// Calls `emit` with the rows of a place's session that stand at most `reach` positions from it, dead ones and
+    /// those at the place itself included; with no more than a few.
+    fn beside(&self, place: Place, reach: i64, emit: &mut dyn FnMut(u32));
     /// The earliest and the latest time of all rows, dead ones included.
     fn time_range(&self) -> (i64, i64);
     /// Those of the selected rows whose time is in one of the spans, start included, end not.

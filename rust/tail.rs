@@ -3,7 +3,7 @@
 //! It only grows; a row that is replaced or removed stays and its owner marks it dead. A fold freezes a tail and
 //! makes a segment of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use crate::error::{Error, Result};
 use crate::label;
 use crate::row::{Fixed, Place, Row};
 use crate::source::{
-    Current, RowSet, Selection, Source, Standing, TermPlace, Verdict, with_analyzer, within,
+    Current, MOST_BESIDE, RowSet, Selection, Source, Standing, TermPlace, Verdict, with_analyzer,
+    within,
 };
 
 /// Terms of one row: id and frequency.
@@ -167,6 +168,8 @@ pub struct Tail {
     /// Apart from the rows, because every search reads all of them.
     standings: Vec<Standing>,
     places: Vec<Place>,
+    /// Session, position and number of the rows that stand in a session.
+    in_sessions: BTreeSet<(u64, i64, u32)>,
     time_range: (i64, i64),
     lengths: Vec<u32>,
     length_bytes: Vec<u8>,
@@ -192,6 +195,7 @@ impl Tail {
             keys: Vec::new(),
             standings: Vec::new(),
             places: Vec::new(),
+            in_sessions: BTreeSet::new(),
             time_range: (i64::MAX, i64::MIN),
             lengths: Vec::new(),
             length_bytes: Vec::new(),
@@ -252,6 +256,12 @@ impl Tail {
             });
             let time = prepared.place.time_ms;
             self.time_range = (self.time_range.0.min(time), self.time_range.1.max(time));
+            if prepared.place.group != 0 {
+                let Place {
+                    group, position, ..
+                } = prepared.place;
+                self.in_sessions.insert((group, position, row));
+            }
             self.places.push(prepared.place);
             self.keys.push(prepared.row.key);
             self.by_key.insert(prepared.row.key, row);
@@ -332,6 +342,13 @@ impl Source for Tail {
 
     fn place(&self, row: u32) -> Place {
         self.places.get(row as usize).copied().unwrap_or_default()
+    }
+
+    fn beside(&self, place: Place, reach: i64, emit: &mut dyn FnMut(u32)) {
+        let first = (place.group, place.position.saturating_sub(reach), 0);
+        let last = (place.group, place.position.saturating_add(reach), u32::MAX);
+        let rows = self.in_sessions.range(first..=last).take(MOST_BESIDE);
+        rows.for_each(|&(.., row)| emit(row));
     }
 
     fn time_range(&self) -> (i64, i64) {

@@ -75,16 +75,7 @@ impl Pool {
     ) -> Vec<Ranked> {
         let mut list = Vec::with_capacity(candidates.len());
         for (candidate, rank) in candidates.iter().zip(1..) {
-            let number = *self.numbers.entry(candidate.key).or_insert_with(|| {
-                self.rows.push(Found {
-                    key: candidate.key,
-                    source: candidate.source,
-                    row: candidate.row,
-                    place: place(candidate),
-                    ..Found::default()
-                });
-                self.rows.len() as u32 - 1
-            });
+            let number = self.add(candidate, &place);
             if let Some(found) = self.rows.get_mut(number as usize) {
                 note(found, rank, candidate.score);
             }
@@ -95,6 +86,24 @@ impl Pool {
             });
         }
         list
+    }
+
+    /// The number of a candidate, which is new or there already.
+    pub(super) fn add(
+        &mut self,
+        candidate: &Candidate,
+        place: impl Fn(&Candidate) -> Place,
+    ) -> u32 {
+        *self.numbers.entry(candidate.key).or_insert_with(|| {
+            self.rows.push(Found {
+                key: candidate.key,
+                source: candidate.source,
+                row: candidate.row,
+                place: place(candidate),
+                ..Found::default()
+            });
+            self.rows.len() as u32 - 1
+        })
     }
 
     pub(super) fn place(&self, number: u32) -> Place {

@@ -60,6 +60,8 @@ pub type Parts = [Part; part::COUNT];
 pub(super) struct Lists {
     pub(super) bm25: Vec<Ranked>,
     pub(super) ann: Vec<Ranked>,
+    /// Neighbours of the first rows of both, each once; their scores are below all others.
+    pub(super) beside: Vec<Ranked>,
 }
 
 /// What a row got.
@@ -205,8 +207,14 @@ pub(super) fn fuse(
     sum.add(part::ANN, &lists.ann, lone.ann * ann, own.ann * ann);
     let supported = |lists: &Lists| {
         let place = |number| pool.place(number);
-        let lexical = support(&lists.bm25, 0.0, &ranking.support, place);
-        let vectors = support(&lists.ann, floor_of(&lists.ann), &ranking.support, place);
+        let lexical = support(&lists.bm25, &lists.beside, 0.0, &ranking.support, place);
+        let vectors = support(
+            &lists.ann,
+            &lists.beside,
+            floor_of(&lists.ann),
+            &ranking.support,
+            place,
+        );
         (lexical, vectors)
     };
     if is_grouped {

@@ -1,10 +1,11 @@
 //! One search: both signals over all sources, fused, with the rows of the hits.
 
 use super::Index;
-use super::candidate::{Candidate, Found, Pool};
+use super::candidate::{Candidate, Found, Pool, Ranked};
 use super::fusion::{self, Lists, Parts};
 use super::ranking::{Hints, Ranking, Signals};
 use super::relevance::Whole;
+use super::support::REACH;
 use crate::ann::{Mode, Query, Scored};
 use crate::bm25::{Norms, Statistics};
 use crate::error::{Error, Result};
@@ -14,6 +15,9 @@ use crate::source::{Selection, Source, TermPlace, with_analyzer};
 
 /// Longest query text in bytes.
 const LONGEST_QUERY: usize = 1 << 20;
+
+/// First rows of each signal whose neighbours are candidates too, whatever they say themselves.
+const MOST_LENDING: usize = 10;
 
 /// What is searched for.
 #[derive(Clone, Debug)]
@@ -139,6 +143,46 @@ impl Signal<'_> {
         Ok((bm25, ann))
     }
 
+    /// The rows beside the first of each signal in their sessions, each once, as far as they may be returned.
+    fn beside(
+        &self,
+        pool: &mut Pool,
+        lists: &Lists,
+        place: impl Fn(&Candidate) -> Place,
+    ) -> Vec<Ranked> {
+        let mut beside: Vec<Ranked> = Vec::new();
+        let firsts = [&lists.bm25, &lists.ann]
+            .into_iter()
+            .flat_map(|list| list.iter().take(MOST_LENDING));
+        for first in firsts {
+            let here = pool.place(first.number);
+            if here.group == 0 {
+                continue;
+            }
+            for (number, (source, selection)) in self.sources.iter().enumerate() {
+                source.beside(here, REACH, &mut |row| {
+                    let key = source.keys().get(row as usize).copied();
+                    if let Some(key) = key.filter(|_| selection.contains(row)) {
+                        let candidate = Candidate {
+                            key,
+                            score: f32::NEG_INFINITY,
+                            source: number as u32,
+                            row,
+                        };
+                        beside.push(Ranked {
+                            number: pool.add(&candidate, &place),
+                            key,
+                            score: f64::NEG_INFINITY,
+                        });
+                    }
+                });
+            }
+        }
+        beside.sort_unstable_by_key(|ranked| ranked.number);
+        beside.dedup_by_key(|ranked| ranked.number);
+        beside
+    }
+
     /// The best rows of each signal among those of the first group of spans that any row is in.
     fn run_hinted(&self, hints: &Hints) -> Result<Option<(Vec<Candidate>, Vec<Candidate>)>> {
         for spans in hints {
@@ -261,7 +305,8 @@ fn rank(
     };
     let (bm25, ann) = signal.run(None)?;
     let mut pool = Pool::with_capacity(bm25.len() + ann.len());
-    let lists = Lists {
+    let mut lists = Lists {
+        beside: Vec::new(),
         bm25: pool.take(&bm25, place, |found, rank, score| {
             (found.bm25_rank, found.bm25_score) = (Some(rank), Some(score));
         }),
@@ -269,8 +314,12 @@ fn rank(
             (found.ann_rank, found.cosine) = (Some(rank), Some(score));
         }),
     };
+    if ranking.near != Signals::default() {
+        lists.beside = signal.beside(&mut pool, &lists, place);
+    }
     let hinted = if ranking.is_hinted() && !request.hints.is_empty() {
         signal.run_hinted(request.hints)?.map(|(bm25, ann)| Lists {
+            beside: Vec::new(),
             bm25: pool.take(&bm25, place, |found, _, score| {
                 found.bm25_score = Some(score)
             }),

@@ -1,11 +1,13 @@
 //! What rows of one session lend one another within a signal.
 
+use rustc_hash::FxHashSet;
+
 use super::candidate::Ranked;
 use super::ranking::Support;
 use crate::row::Place;
 
 /// Places of a session that support reaches over.
-const REACH: i64 = 2;
+pub(super) const REACH: i64 = 2;
 /// Rows looked at on either side, however many share a position.
 const MOST_BESIDE: usize = 4;
 
@@ -17,18 +19,29 @@ pub(super) struct Supported {
     pub(super) sessions: Vec<(u64, f64)>,
 }
 
-/// Adds support to a signal's scores above `floor`. `place` gives the place of a candidate by its number.
+/// Adds support to a signal's scores above `floor`. `place` gives the place of a candidate by its number; `beside` holds
+/// neighbours of the best, which may be in the list too: those that are not have no score above the floor of their own.
 ///
 /// The sums run in the order of sessions, positions and keys, so they do not depend on where rows live.
 pub(super) fn support(
     list: &[Ranked],
+    beside: &[Ranked],
     floor: f64,
     support: &Support,
     place: impl Fn(u32) -> Place,
 ) -> Supported {
     let above = |ranked: &Ranked| (ranked.score - floor).max(0.0);
+    let listed: FxHashSet<u32> = if beside.is_empty() {
+        FxHashSet::default()
+    } else {
+        list.iter().map(|ranked| ranked.number).collect()
+    };
+    let others = beside
+        .iter()
+        .filter(|ranked| !listed.contains(&ranked.number));
     let mut rows: Vec<(Place, &Ranked)> = list
         .iter()
+        .chain(others)
         .map(|ranked| (place(ranked.number), ranked))
         .collect();
     rows.sort_unstable_by_key(|(place, ranked)| (place.group, place.position, ranked.key));

@@ -7,7 +7,7 @@ mod write;
 pub use write::{Source as WriteSource, write};
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::files::FileEntry;
 use crate::row::{Fixed, Place, Row};
 use crate::source::{
-    Current, RowSet, Selection, Source, TermPlace, Verdict, with_analyzer, within,
+    Current, MOST_BESIDE, RowSet, Selection, Source, TermPlace, Verdict, with_analyzer, within,
 };
 use lexical::Lexical;
 use rows::Rows;
@@ -58,6 +58,8 @@ pub struct Segment {
     vectors: VectorSegment,
     /// Made at first need, for each set of tiers that was asked for.
     current: RwLock<Vec<(u32, Arc<Current>)>>,
+    /// Rows that stand in a session, by session, position and number; made at first need.
+    in_sessions: OnceLock<Vec<u32>>,
 }
 
 /// More sets of tiers than these are not remembered.
@@ -94,6 +96,7 @@ impl Segment {
             lexical,
             vectors,
             current: RwLock::default(),
+            in_sessions: OnceLock::new(),
         })
     }
 
@@ -156,6 +159,30 @@ impl Source for Segment {
 
     fn place(&self, row: u32) -> Place {
         self.rows.place(row)
+    }
+
+    fn beside(&self, place: Place, reach: i64, emit: &mut dyn FnMut(u32)) {
+        let rows = self.in_sessions.get_or_init(|| {
+            let mut rows: Vec<(u64, i64, u32)> = (0..self.rows())
+                .map(|row| (self.rows.place(row), row))
+                .filter(|(place, _)| place.group != 0)
+                .map(|(place, row)| (place.group, place.position, row))
+                .collect();
+            rows.sort_unstable();
+            rows.into_iter().map(|(.., row)| row).collect()
+        });
+        let first = (place.group, place.position.saturating_sub(reach));
+        let last = (place.group, place.position.saturating_add(reach));
+        let at = |row: u32| {
+            let place = self.rows.place(row);
+            (place.group, place.position)
+        };
+        let start = rows.partition_point(|&row| at(row) < first);
+        rows.iter()
+            .skip(start)
+            .take(MOST_BESIDE)
+            .take_while(|&&row| at(row) <= last)
+            .for_each(|&row| emit(row));
     }
 
     fn time_range(&self) -> (i64, i64) {

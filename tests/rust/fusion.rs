@@ -106,6 +106,41 @@ fn a_row_is_lifted_by_its_neighbours() {
 }
 
 #[test]
+fn an_answer_that_repeats_nothing_is_found_beside_its_question() {
+    let index = talk();
+    let found = |ranking: &Ranking, keys: Option<Vec<u64>>| {
+        let filter = Filter {
+            keys,
+            ..Filter::default()
+        };
+        let request = Request {
+            text: "violin ready",
+            vector: None,
+            k: 50,
+            depth: 50,
+            weights: (1.0, 1.0),
+            ranking,
+            hints: &NO_HINTS,
+            filter: &filter,
+        };
+        let hits = index.search(&request).unwrap();
+        hits.iter().map(|hit| hit.row.key).collect::<Vec<_>>()
+    };
+    // Turns 12, 13, 17 and 18 hold no word of the question.
+    let mut plain = found(&Ranking::plain(60.0), None);
+    plain.sort_unstable();
+    assert_eq!(plain, [14, 15, 16, 20]);
+    let mut measured = found(&Ranking::measured(60.0), None);
+    measured.sort_unstable();
+    assert_eq!(measured, [12, 13, 14, 15, 16, 17, 18, 20]);
+    let filtered = found(&Ranking::measured(60.0), Some(vec![13, 15, 20]));
+    assert!(filtered.iter().all(|key| [13, 15, 20].contains(key)));
+    assert!(filtered.contains(&13));
+    index.remove(&[13]).unwrap();
+    assert!(!found(&Ranking::measured(60.0), None).contains(&13));
+}
+
+#[test]
 fn parts_add_up_and_say_which_list_they_are_of() {
     let index = talk();
     let hits = search(
