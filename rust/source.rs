@@ -220,8 +220,13 @@ impl Current {
     }
 }
 
-/// Rows that [`Source::beside`] gives at most, however many share a position.
-pub(crate) const MOST_BESIDE: usize = 16;
+/// Rows that [`Source::beside`] gives at most on either side, however many share a position.
+pub(crate) const MOST_BESIDE: usize = 4;
+
+/// The positions right before and after one.
+pub(crate) fn beside(position: i64) -> [i64; 2] {
+    [position.saturating_sub(1), position.saturating_add(1)]
+}
 
 /// Where a term's postings are.
 #[derive(Clone, Debug)]
@@ -240,9 +245,9 @@ pub(crate) trait Source: Send + Sync {
     fn fixed(&self, row: u32) -> Fixed;
     fn row(&self, row: u32) -> Result<Row>;
     fn place(&self, row: u32) -> Place;
-    /// Calls `emit` with the rows of a place's session that stand at most `reach` positions from it, dead ones and
-    /// those at the place itself included; with no more than a few.
-    fn beside(&self, place: Place, reach: i64, emit: &mut dyn FnMut(u32));
+    /// Calls `emit` with the rows of a place's session right before and after it, dead ones included; with no more than
+    /// a few of either.
+    fn beside(&self, place: Place, emit: &mut dyn FnMut(u32));
     /// The earliest and the latest time of all rows, dead ones included.
     fn time_range(&self) -> (i64, i64);
     /// Those of the selected rows whose time is in one of the spans, start included, end not.

@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 use crate::label;
 use crate::row::{Fixed, Place, Row};
 use crate::source::{
-    Current, MOST_BESIDE, RowSet, Selection, Source, Standing, TermPlace, Verdict, with_analyzer,
-    within,
+    Current, MOST_BESIDE, RowSet, Selection, Source, Standing, TermPlace, Verdict, beside,
+    with_analyzer, within,
 };
 
 /// Terms of one row: id and frequency.
@@ -344,11 +344,15 @@ impl Source for Tail {
         self.places.get(row as usize).copied().unwrap_or_default()
     }
 
-    fn beside(&self, place: Place, reach: i64, emit: &mut dyn FnMut(u32)) {
-        let first = (place.group, place.position.saturating_sub(reach), 0);
-        let last = (place.group, place.position.saturating_add(reach), u32::MAX);
-        let rows = self.in_sessions.range(first..=last).take(MOST_BESIDE);
-        rows.for_each(|&(.., row)| emit(row));
+    fn beside(&self, place: Place, emit: &mut dyn FnMut(u32)) {
+        for position in beside(place.position) {
+            let (first, last) = (
+                (place.group, position, 0),
+                (place.group, position, u32::MAX),
+            );
+            let rows = self.in_sessions.range(first..=last).take(MOST_BESIDE);
+            rows.for_each(|&(.., row)| emit(row));
+        }
     }
 
     fn time_range(&self) -> (i64, i64) {

@@ -5,7 +5,6 @@ use super::candidate::{Candidate, Found, Pool, Ranked};
 use super::fusion::{self, Lists, Parts};
 use super::ranking::{Hints, Ranking, Signals};
 use super::relevance::Whole;
-use super::support::REACH;
 use crate::ann::{Mode, Query, Scored};
 use crate::bm25::{Norms, Statistics};
 use crate::error::{Error, Result};
@@ -17,7 +16,7 @@ use crate::source::{Selection, Source, TermPlace, with_analyzer};
 const LONGEST_QUERY: usize = 1 << 20;
 
 /// First rows of each signal whose neighbours are candidates too, whatever they say themselves.
-const MOST_LENDING: usize = 10;
+const MOST_LENDING: usize = 5;
 
 /// What is searched for.
 #[derive(Clone, Debug)]
@@ -160,7 +159,7 @@ impl Signal<'_> {
                 continue;
             }
             for (number, (source, selection)) in self.sources.iter().enumerate() {
-                source.beside(here, REACH, &mut |row| {
+                source.beside(here, &mut |row| {
                     let key = source.keys().get(row as usize).copied();
                     if let Some(key) = key.filter(|_| selection.contains(row)) {
                         let candidate = Candidate {

@@ -7,7 +7,7 @@ use super::ranking::Support;
 use crate::row::Place;
 
 /// Places of a session that support reaches over.
-pub(super) const REACH: i64 = 2;
+const REACH: i64 = 2;
 /// Rows looked at on either side, however many share a position.
 const MOST_BESIDE: usize = 4;
 

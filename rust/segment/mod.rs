@@ -19,7 +19,8 @@ use crate::error::Result;
 use crate::files::FileEntry;
 use crate::row::{Fixed, Place, Row};
 use crate::source::{
-    Current, MOST_BESIDE, RowSet, Selection, Source, TermPlace, Verdict, with_analyzer, within,
+    Current, MOST_BESIDE, RowSet, Selection, Source, TermPlace, Verdict, beside, with_analyzer,
+    within,
 };
 use lexical::Lexical;
 use rows::Rows;
@@ -161,7 +162,7 @@ impl Source for Segment {
         self.rows.place(row)
     }
 
-    fn beside(&self, place: Place, reach: i64, emit: &mut dyn FnMut(u32)) {
+    fn beside(&self, place: Place, emit: &mut dyn FnMut(u32)) {
         let rows = self.in_sessions.get_or_init(|| {
             let mut rows: Vec<(u64, i64, u32)> = (0..self.rows())
                 .map(|row| (self.rows.place(row), row))
@@ -171,18 +172,19 @@ impl Source for Segment {
             rows.sort_unstable();
             rows.into_iter().map(|(.., row)| row).collect()
         });
-        let first = (place.group, place.position.saturating_sub(reach));
-        let last = (place.group, place.position.saturating_add(reach));
         let at = |row: u32| {
             let place = self.rows.place(row);
             (place.group, place.position)
         };
-        let start = rows.partition_point(|&row| at(row) < first);
-        rows.iter()
-            .skip(start)
-            .take(MOST_BESIDE)
-            .take_while(|&&row| at(row) <= last)
-            .for_each(|&row| emit(row));
+        for position in beside(place.position) {
+            let wanted = (place.group, position);
+            let start = rows.partition_point(|&row| at(row) < wanted);
+            rows.iter()
+                .skip(start)
+                .take(MOST_BESIDE)
+                .take_while(|&&row| at(row) == wanted)
+                .for_each(|&row| emit(row));
+        }
     }
 
     fn time_range(&self) -> (i64, i64) {
