@@ -2,7 +2,7 @@
 //!
 //! Promise: every score is the exact float32 dot, the same bits on every CPU and in every place a
 //! vector may live, so any split of rows between segments and tail ranks the same. Rows are found by
-//! an int8 scan whose bounds are proven ([`Query`]); larger segments use a 4-bit prefilter or a graph
+//! an int8 scan whose bounds are proven ([`Query`]); larger segments use their signs or a graph
 //! first, which may miss a row but never misstates a score ([`Mode`]). What was damaged on the disk is an
 //! error, never an answer. Filters are applied before ranking.
 
@@ -24,10 +24,9 @@ pub use segment::VectorSegment;
 pub use tail::TailVectors;
 pub use write::{MAX_VECTORS_PER_ROW, WriteOptions, Writer, write};
 
-/// Segments of at least this many vectors carry 4-bit codes, which `Mode::Auto` scans first: half the
-/// memory of the int8 scan, hence about half its time. Smaller ones are scanned in a few tens of µs
-/// anyway, and provably.
-pub const NIBBLES_FROM: usize = 4_096;
+/// Segments of at least this many vectors carry their signs, which `Mode::Auto` scans first: an eighth
+/// of the memory of the int8 scan. Smaller ones are scanned in a few tens of µs anyway, and provably.
+pub const SIGNS_FROM: usize = 4_096;
 
 /// Segments of at least this many vectors are searched by their graph, where they have one, in
 /// `Mode::Auto`. Measured at 384 dimensions, depth 50: the 4-bit scan grows by 10 µs per 1,000 vectors
@@ -40,12 +39,13 @@ pub const HNSW_FROM: usize = 1_000_000;
 /// How a segment is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Below [`NIBBLES_FROM`] vectors, and for a narrow filter, as `Exact`. From there on the 4-bit
-    /// codes choose who is scored. Scores stay exact and the order total, but that no row is missing
-    /// is then likely, not proven: rounding errors taken as independent and uniform, a row that ties
-    /// with the last place is missed less than once in 2,900 times (30,000 if the sum is normal),
-    /// better rows far less; vectors made against the code can be missed. Measured recall@50 on
-    /// Gaussian and clustered data: above 0.9999. From [`HNSW_FROM`] on the graph, where there is one.
+    /// Below [`SIGNS_FROM`] vectors, for a narrow filter, and for vectors that a few values make up, as
+    /// `Exact`. Else the signs of the vectors choose who is scored. Scores stay exact and the order
+    /// total, but that no row is missing is then likely, not proven: the errors of the signs are taken
+    /// as those of random directions; vectors made against that can be missed. Measured against the
+    /// exact search: recall@10 1.0; recall@50 1.0 on vectors of sentences and on clusters, 0.9996 on
+    /// Gaussian noise, where all rows are about equally far. From [`HNSW_FROM`] on the graph, where
+    /// there is one.
     #[default]
     Auto,
     /// Always the int8 scan with proven bounds: recall is 1.
