@@ -234,7 +234,14 @@ impl Collector {
             let mut raw = std::mem::take(&mut self.raw);
             scan(codes, stride, &query.planes, bias, &mut raw[..count]);
             let images = [scales, residuals];
-            self.take(first, &raw[..count], images, terms, &mut allowed, Self::push);
+            self.take(
+                first,
+                &raw[..count],
+                images,
+                terms,
+                &mut allowed,
+                Self::push,
+            );
             self.raw = raw;
             first += count as u32;
         }
@@ -294,11 +301,7 @@ impl Collector {
     }
 
     /// Tightens the proven bounds of the candidates by the fine plane, and drops who falls behind.
-    pub(super) fn refine<'a>(
-        &mut self,
-        query: &Query,
-        image: impl Fn(u32) -> Option<Image<'a>>,
-    ) {
+    pub(super) fn refine<'a>(&mut self, query: &Query, image: impl Fn(u32) -> Option<Image<'a>>) {
         // Cells are coarse: many equal vectors share one.
         if self.items.len() > self.need.saturating_mul(4) {
             self.compact();
@@ -370,9 +373,16 @@ impl Collector {
             let first = (step * STEP) as u32;
             let images = [scales, deviations];
             if open {
-                self.take(first, sums, images, terms, &mut allowed, |this, candidate| {
-                    this.items.push(candidate);
-                });
+                self.take(
+                    first,
+                    sums,
+                    images,
+                    terms,
+                    &mut allowed,
+                    |this, candidate| {
+                        this.items.push(candidate);
+                    },
+                );
             } else {
                 self.take(first, sums, images, terms, &mut allowed, Self::push);
             }

@@ -215,9 +215,12 @@ fn peak_plain(
             *most = if bound > *most { bound } else { *most };
         }
     }
-    most.iter().fold(f32::NEG_INFINITY, |most, &bound| {
-        if bound > most { bound } else { most }
-    })
+    most.iter().fold(
+        f32::NEG_INFINITY,
+        |most, &bound| {
+            if bound > most { bound } else { most }
+        },
+    )
 }
 
 #[inline(always)]

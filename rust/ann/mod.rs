@@ -29,9 +29,8 @@ pub use write::{MAX_VECTORS_PER_ROW, WriteOptions, Writer, write};
 pub const SIGNS_FROM: usize = 4_096;
 
 /// Segments of at least this many vectors are searched by their graph, where they have one, in
-/// `Mode::Auto`. Measured at 384 dimensions, depth 50: the 4-bit scan grows by 10 µs per 1,000 vectors
-/// and finds all; at 100,000 Gaussian vectors the graph takes 1.5 times as long as the scan for a
-/// recall@10 of 0.24, and 1 ms a vector to build; at 10,000 clustered ones 1.3 times as long for 1.00.
+/// `Mode::Auto`. Measured at 384 dimensions, depth 50: the scan of signs grows by 5 µs per 1,000 vectors
+/// of trained or clustered data; at 100,000 Gaussian vectors the graph finds a recall@10 of 0.24 and takes 1 ms a vector to build; at 10,000 clustered ones it takes longer for 1.00.
 /// So the crossover lies above 100,000; a million, where the scan would cost
 /// about 10 ms, is extrapolated, not measured.
 pub const HNSW_FROM: usize = 1_000_000;
@@ -43,8 +42,8 @@ pub enum Mode {
     /// `Exact`. Else the signs of the vectors choose who is scored. Scores stay exact and the order
     /// total, but that no row is missing is then likely, not proven: the errors of the signs are taken
     /// as those of random directions; vectors made against that can be missed. Measured against the
-    /// exact search: recall@10 1.0; recall@50 1.0 on vectors of sentences and on clusters, 0.9996 on
-    /// Gaussian noise, where all rows are about equally far. From [`HNSW_FROM`] on the graph, where
+    /// exact search: recall@10 above 0.9995; recall@50 the same on vectors of sentences and on
+    /// clusters, 0.99 on Gaussian noise, where all rows are about equally far. From [`HNSW_FROM`] on the graph, where
     /// there is one.
     #[default]
     Auto,

@@ -280,9 +280,7 @@ impl VectorSegment {
                 _ => {
                     scratch.collector.reset(need);
                     scratch.collector.scan(self.block(), query, is_allowed);
-                    scratch
-                        .collector
-                        .refine(query, |vector| self.image(vector));
+                    scratch.collector.refine(query, |vector| self.image(vector));
                 }
             }
             self.finish(scratch, query, depth, ids)

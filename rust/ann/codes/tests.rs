@@ -62,9 +62,17 @@ fn the_prefilter_misses_five_in_ten_thousand_at_most() {
             assert_eq!(auto.len(), 50);
             found += exact.iter().filter(|hit| auto.contains(hit)).count();
             missed += exact.iter().filter(|hit| !auto.contains(hit)).count();
-            best += exact.iter().take(10).filter(|hit| !auto.contains(hit)).count();
+            best += exact
+                .iter()
+                .take(10)
+                .filter(|hit| !auto.contains(hit))
+                .count();
         }
-        assert!(missed <= 10, "{missed} of {} missed, {ndim}", found + missed);
+        assert!(
+            missed <= 10,
+            "{missed} of {} missed, {ndim}",
+            found + missed
+        );
         assert!(best <= 1, "{best} of the best missed, {ndim}");
     }
 }

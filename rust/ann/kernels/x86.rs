@@ -452,9 +452,8 @@ fn signs_held<const N: usize>(row: &[u8], masks: [u8; N], held: &[[__m512i; 4]; 
             let from = row.as_ptr().wrapping_add(CHUNK * place);
             _mm512_maskz_loadu_epi64(masks[place], from.cast())
         };
-        let [one, two, four, eight] = held[place].map(|plane| {
-            _mm512_popcnt_epi64(_mm512_and_si512(bits, plane))
-        });
+        let [one, two, four, eight] =
+            held[place].map(|plane| _mm512_popcnt_epi64(_mm512_and_si512(bits, plane)));
         let low = _mm512_add_epi64(one, _mm512_add_epi64(two, two));
         let high = _mm512_sub_epi64(four, _mm512_add_epi64(eight, eight));
         sum = _mm512_add_epi64(sum, _mm512_add_epi64(low, _mm512_slli_epi64::<2>(high)));
