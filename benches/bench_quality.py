@@ -6,6 +6,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ import numpy as np
 import pytest
 from benches.corpus import data_folder
 from benches.quality.__main__ import compare, main
+from benches.quality.analyzer import TermBm25, variants
+from benches.quality.calibrate import Asked, auc, fit, relevance
 from benches.quality.charts import draw
 from benches.quality.evaluate import DEPTHS, Score, evaluate, half, mean, table, two_fold
-from benches.quality.formats import Collection, Document, Question, load, merge
-from benches.quality.rankers import CachedEmbedder, ExactVectors, PlainRrf, TantivyBm25
+from benches.quality.formats import Collection, Document, Question, load, load_turns, merge
+from benches.quality.rankers import CachedEmbedder, ExactVectors, Native, PlainRrf, TantivyBm25
 from tests.reference import Bm25, fuse, rank
 
 RECORDS = [
@@ -33,9 +36,22 @@ RECORDS = [
     },
 ]
 QA = [
-    {"id": "q1", "question": "Who came to dinner?", "type": "A", "evidence": ["sms:1", "gone:9"]},
-    {"id": "q2", "question": "violin or train", "type": "B", "evidence": ["agent_chat:3", "sms:2"]},
-    {"id": "q3", "question": "nothing answers this", "type": "B", "evidence": []},
+    {
+        "id": "q1",
+        "question": "Who came to dinner?",
+        "answer": "Anna",
+        "type": "A",
+        "ask_time": "2024-12",
+        "evidence": ["sms:1", "gone:9"],
+    },
+    {
+        "id": "q2",
+        "question": "violin or train",
+        "answer": "the luthier has it",
+        "type": "B",
+        "evidence": ["agent_chat:3", "sms:2"],
+    },
+    {"id": "q3", "question": "nothing answers this", "answer": None, "type": "B", "evidence": []},
 ]
 LOCOMO = [
     {
@@ -109,6 +125,67 @@ def test_lifebench_is_read(lifebench: Path) -> None:
         (),
     ]
     assert [question.id for question in collection.answerable] == ["q1", "q2"]
+
+
+def test_times_of_records_and_questions(lifebench: Path) -> None:
+    (collection,) = load(lifebench)
+    first, _, chat = collection.documents
+    assert first.when == datetime(2025, 1, 2, 10, tzinfo=UTC)
+    assert chat.when == datetime(2025, 1, 3, tzinfo=UTC)
+    assert (first.kind, first.indexed) == ("sms", "Dinner with Anna")
+    # A month is over when it is asked about; the next year begins right after a December.
+    assert collection.questions[0].when == datetime(2024, 12, 31, 23, 59, 59, tzinfo=UTC)
+    assert collection.questions[1].when is None
+
+
+def test_conversations_are_read_as_turns(lifebench: Path) -> None:
+    turns = load_turns(lifebench / "me-en.records.jsonl.gz")
+    assert [doc.id for doc in turns.documents] == ["agent_chat:3/0", "agent_chat:3/1"]
+    assert {doc.session for doc in turns.documents} == {"agent_chat:3"}
+    # The answer names the luthier, as the second turn does.
+    assert [one.evidence for one in turns.questions] == [(), ("agent_chat:3/1",), ()]
+
+
+def test_relevance_is_fitted_to_what_separates() -> None:
+    rng = np.random.default_rng(3)
+    asked = []
+    for number in range(60):
+        features = rng.uniform(0, 0.4, (10, 5))
+        is_own = number % 2 == 0
+        is_evidence = np.zeros(10, dtype=bool)
+        if is_own:
+            is_evidence[0] = True
+            features[0] += 0.4
+        asked.append(Asked(features, is_evidence, "own" if is_own else "foreign", "m"))
+    model = fit(asked)
+    best = {
+        group: [float(relevance(model, a.features).max()) for a in asked if a.group == group]
+        for group in ("own", "foreign")
+    }
+    assert auc(best["own"], best["foreign"]) > 0.95
+    assert np.median(best["own"]) > 0.5 > np.median(best["foreign"])
+    assert auc([1.0, 1.0], [1.0]) == 0.5
+    assert auc([1.0], [0.0, 2.0]) == 0.5
+
+
+@pytest.mark.timeout(120)
+def test_the_parts_of_ours_stand_in_one_table(lifebench: Path) -> None:
+    found = compare(load(lifebench), CachedEmbedder(HashEmbedder(), None), ("agentmem", "no-hints"))
+    rows = found["me-en"]["all"]
+    assert list(rows) == ["agentmem", "agentmem, no-hints"]
+    assert rows["agentmem"].recall[0] == 1.0  # three documents, five places
+
+
+def test_an_ablation_takes_terms_away(lifebench: Path) -> None:
+    (collection,) = load(lifebench)
+    analyzers = variants()
+    ours = TermBm25(collection, *analyzers["ours"])
+    native = Native(collection, HashEmbedder(), signal="bm25")
+    for question in ("the train to dinner", "violins 2025", "Hue", ""):
+        assert ours.rank(question, 3) == native.rank(question, 3)
+    document, _ = analyzers["without pairs of Han characters"]
+    assert "部署" in analyzers["ours"][0]("部署")
+    assert document("部署") == ["部", "署"]
 
 
 def test_variants_of_a_record_are_documents_of_their_own(lifebench: Path) -> None:
@@ -221,7 +298,7 @@ def test_tuning_reports_only_what_it_did_not_see() -> None:
 
 def test_bm25_is_that_of_the_oracle(lifebench: Path) -> None:
     (collection,) = load(lifebench)
-    ranker = TantivyBm25(collection)
+    ranker = TantivyBm25(collection, dated=True)
     oracle = Bm25([ranker.analyzer.analyze(doc.dated) for doc in collection.documents])
     for question in ("the train to dinner", "violins 2025", "of the", "", "(((", "Hue OR text:x"):
         expected = rank(oracle.scores(ranker.analyzer.analyze(question)), 3)

@@ -6,9 +6,11 @@
 pub mod ann;
 pub mod bits;
 pub mod bm25;
+pub mod date;
 pub mod error;
 pub mod files;
 pub mod filter;
+pub mod hints;
 pub mod hybrid;
 pub mod label;
 pub mod mermaid;

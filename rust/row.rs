@@ -1,9 +1,15 @@
 //! A row: everything that a hit shows and a filter needs.
 
+use xxhash_rust::xxh3::Xxh3Default;
+
+use crate::date;
 use crate::error::{Error, Result};
 
 /// Longest scope path in bytes; a scope's label is never cut.
 pub const LONGEST_SCOPE: usize = 16_384;
+
+/// The tier of conversation turns, whose `subject` is the speaker.
+pub const TURN_TIER: u8 = 0;
 
 /// One row of any tier. Times are Unix milliseconds, UTC.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -67,7 +73,53 @@ pub struct Fixed {
     pub trust: i64,
 }
 
+/// Where a row stands among others: what fusion reads of each candidate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// A hash of tier, scope and session; 0 where there is no session.
+    pub group: u64,
+    /// See [`Row`].
+    pub position: i64,
+    /// See [`Row::time_ms`].
+    pub time_ms: i64,
+}
+
 impl Row {
+    /// When what it tells happened, as far as is known: the event time, else the ISO date that the session's name or
+    /// the text begins with, else the time of writing.
+    #[must_use]
+    pub fn time_ms(&self) -> i64 {
+        self.event_ms
+            .or_else(|| self.session.as_deref().and_then(date::leading))
+            .or_else(|| date::leading(&self.text))
+            .unwrap_or(self.created_ms)
+    }
+
+    /// Session, position and time in the form that fusion reads.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        let group = self.session.as_deref().map_or(0, |session| {
+            let mut hash = Xxh3Default::new();
+            hash.update(&[self.tier]);
+            hash.update(&(self.scope.len() as u64).to_le_bytes());
+            hash.update(self.scope.as_bytes());
+            hash.update(session.as_bytes());
+            hash.digest().max(1)
+        });
+        Place {
+            group,
+            position: self.position,
+            time_ms: self.time_ms(),
+        }
+    }
+
+    /// What of the row is searched by words: its text, and before it the speaker of a turn. A fact's text is written to
+    /// stand by itself, and its subject mostly stands in it.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        let speaker = self.subject.as_deref().filter(|_| self.tier == TURN_TIER);
+        speaker.into_iter().chain([self.text.as_str()])
+    }
+
     /// The fixed fields.
     #[must_use]
     pub fn fixed(&self) -> Fixed {
@@ -165,11 +217,6 @@ impl Row {
         row.tags = cursor.list()?;
         row.sources = cursor.list()?;
         Some(row)
-    }
-
-    /// The text alone.
-    pub(crate) fn decode_text(bytes: &[u8]) -> Option<&str> {
-        Cursor(bytes).str()
     }
 }
 

@@ -11,6 +11,13 @@ use rustc_hash::FxHashMap;
 /// The constant of the paper: found there by a pilot study, and flat around its best value.
 pub const K: f64 = 60.0;
 
+/// What a list adds to the score of the row at `rank`, from 1.
+#[inline]
+#[must_use]
+pub fn part(weight: f64, k: f64, rank: u32) -> f64 {
+    weight / (k + f64::from(rank))
+}
+
 /// Fuses rankings: the score of an id is the sum over the lists of `weight / (k + rank)`, ranks counted from 1.
 ///
 /// An id counts once a list, at its first place; a list without it adds nothing. Best first, equal scores by
@@ -32,7 +39,7 @@ pub fn fuse(rankings: &[&[u64]], weights: Option<&[f64]>, k: f64) -> Vec<(u64, f
             .unwrap_or(1.0);
         for (place, &id) in ranking.iter().enumerate() {
             if seen_in.insert(id, list) != Some(list) {
-                terms.push((id, weight / (k + (place + 1) as f64)));
+                terms.push((id, part(weight, k, place as u32 + 1)));
             }
         }
     }

@@ -8,8 +8,9 @@ use tantivy::postings::TermInfo;
 use crate::ann::{Allowed, Mode, Query, Scored};
 use crate::bits::Bitset;
 use crate::bm25::Norms;
+use crate::date::Span;
 use crate::error::Result;
-use crate::row::{Fixed, Row};
+use crate::row::{Fixed, Place, Row};
 use crate::text::Analyzer;
 
 thread_local! {
@@ -134,6 +135,34 @@ impl Selection {
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self, Self::Rows(rows) if rows.is_empty())
     }
+
+    pub(crate) fn contains(&self, row: u32) -> bool {
+        match self {
+            Self::All => true,
+            Self::Bits(bits) => bits.contains(row),
+            Self::Rows(rows) => rows.binary_search(&row).is_ok(),
+        }
+    }
+}
+
+/// Those of the selected rows whose time, in `times` by row, is in one of the spans.
+pub(crate) fn within(
+    times: impl Iterator<Item = i64>,
+    spans: &[Span],
+    selection: &Selection,
+) -> Selection {
+    let is_in = |time: i64| {
+        spans
+            .iter()
+            .any(|&(from, until)| from <= time && time < until)
+    };
+    let inside = times.zip(0_u32..).filter(|&(time, _)| is_in(time));
+    let rows = inside.map(|(_, row)| row);
+    Selection::Rows(match selection {
+        Selection::All => rows.collect(),
+        Selection::Bits(bits) => rows.filter(|&row| bits.contains(row)).collect(),
+        Selection::Rows(list) => rows.filter(|row| list.binary_search(row).is_ok()).collect(),
+    })
 }
 
 /// What a label in a range says about its rows.
@@ -191,6 +220,14 @@ impl Current {
     }
 }
 
+/// Rows that [`Source::beside`] gives at most on either side, however many share a position.
+pub(crate) const MOST_BESIDE: usize = 4;
+
+/// The positions right before and after one.
+pub(crate) fn beside(position: i64) -> [i64; 2] {
+    [position.saturating_sub(1), position.saturating_add(1)]
+}
+
 /// Where a term's postings are.
 #[derive(Clone, Debug)]
 pub(crate) enum TermPlace {
@@ -207,6 +244,14 @@ pub(crate) trait Source: Send + Sync {
     fn find(&self, key: u64) -> Option<u32>;
     fn fixed(&self, row: u32) -> Fixed;
     fn row(&self, row: u32) -> Result<Row>;
+    fn place(&self, row: u32) -> Place;
+    /// Calls `emit` with the rows of a place's session right before and after it, dead ones included; with no more than
+    /// a few of either.
+    fn beside(&self, place: Place, emit: &mut dyn FnMut(u32));
+    /// The earliest and the latest time of all rows, dead ones included.
+    fn time_range(&self) -> (i64, i64);
+    /// Those of the selected rows whose time is in one of the spans, start included, end not.
+    fn within(&self, spans: &[Span], selection: &Selection) -> Selection;
     /// Tokens of a row.
     fn length(&self, row: u32) -> u32;
     /// The unique terms of a row.

@@ -3,7 +3,7 @@
 //! It only grows; a row that is replaced or removed stays and its owner marks it dead. A fold freezes a tail and
 //! makes a segment of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -11,11 +11,13 @@ use rustc_hash::FxHashMap;
 
 use crate::ann::{self, MAX_VECTORS_PER_ROW, Mode, Query, Scored, TailVectors};
 use crate::bm25::{Norms, length_byte, with_scores};
+use crate::date::Span;
 use crate::error::{Error, Result};
 use crate::label;
-use crate::row::{Fixed, Row};
+use crate::row::{Fixed, Place, Row};
 use crate::source::{
-    Current, RowSet, Selection, Source, Standing, TermPlace, Verdict, with_analyzer,
+    Current, MOST_BESIDE, RowSet, Selection, Source, Standing, TermPlace, Verdict, beside,
+    with_analyzer, within,
 };
 
 /// Terms of one row: id and frequency.
@@ -31,6 +33,7 @@ pub struct Batch {
 
 struct Prepared {
     row: Row,
+    place: Place,
     terms: Terms,
     length: u32,
     labels: Box<[u32]>,
@@ -93,7 +96,11 @@ impl Batch {
             let vectors = unit_vectors(row.key, &flat, ndim)?;
             ids.clear();
             let terms = &mut batch.terms;
-            with_analyzer(|analyzer| analyzer.document(&row.text, |term| ids.push(terms.id(term))));
+            with_analyzer(|analyzer| {
+                for words in row.words() {
+                    analyzer.document(words, |term| ids.push(terms.id(term)));
+                }
+            });
             let length = ids.len() as u32;
             ids.sort_unstable();
             let terms = ids
@@ -104,6 +111,7 @@ impl Batch {
             let mut labels = Vec::new();
             label::of(&row, &parsed, |label| labels.push(batch.labels.id(label)));
             batch.rows.push(Prepared {
+                place: row.place(),
                 row,
                 terms,
                 length,
@@ -159,6 +167,10 @@ pub struct Tail {
     keys: Vec<u64>,
     /// Apart from the rows, because every search reads all of them.
     standings: Vec<Standing>,
+    places: Vec<Place>,
+    /// Session, position and number of the rows that stand in a session.
+    in_sessions: BTreeSet<(u64, i64, u32)>,
+    time_range: (i64, i64),
     lengths: Vec<u32>,
     length_bytes: Vec<u8>,
     by_key: FxHashMap<u64, u32>,
@@ -182,6 +194,9 @@ impl Tail {
             seqs: Vec::new(),
             keys: Vec::new(),
             standings: Vec::new(),
+            places: Vec::new(),
+            in_sessions: BTreeSet::new(),
+            time_range: (i64::MAX, i64::MIN),
             lengths: Vec::new(),
             length_bytes: Vec::new(),
             by_key: FxHashMap::default(),
@@ -239,6 +254,15 @@ impl Tail {
                 is_current: prepared.row.is_current,
                 has_end: prepared.row.valid_to_ms.is_some(),
             });
+            let time = prepared.place.time_ms;
+            self.time_range = (self.time_range.0.min(time), self.time_range.1.max(time));
+            if prepared.place.group != 0 {
+                let Place {
+                    group, position, ..
+                } = prepared.place;
+                self.in_sessions.insert((group, position, row));
+            }
+            self.places.push(prepared.place);
             self.keys.push(prepared.row.key);
             self.by_key.insert(prepared.row.key, row);
             self.lengths.push(prepared.length);
@@ -314,6 +338,30 @@ impl Source for Tail {
             .get(row as usize)
             .cloned()
             .ok_or_else(|| Error::Engine(format!("the tail has no row {row}")))
+    }
+
+    fn place(&self, row: u32) -> Place {
+        self.places.get(row as usize).copied().unwrap_or_default()
+    }
+
+    fn beside(&self, place: Place, emit: &mut dyn FnMut(u32)) {
+        for position in beside(place.position) {
+            let (first, last) = (
+                (place.group, position, 0),
+                (place.group, position, u32::MAX),
+            );
+            let rows = self.in_sessions.range(first..=last).take(MOST_BESIDE);
+            rows.for_each(|&(.., row)| emit(row));
+        }
+    }
+
+    fn time_range(&self) -> (i64, i64) {
+        self.time_range
+    }
+
+    fn within(&self, spans: &[Span], selection: &Selection) -> Selection {
+        let times = self.places.iter().map(|place| place.time_ms);
+        within(times, spans, selection)
     }
 
     fn length(&self, row: u32) -> u32 {

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from benches.corpus import data_folder
 from benches.quality.charts import draw
 from benches.quality.evaluate import Score, by_group, evaluate, mean, table
-from benches.quality.formats import Collection, load, merge
+from benches.quality.formats import Collection, load, load_turns, merge
+from benches.quality.generated import conversations
 from benches.quality.rankers import (
     AgentMem,
     CachedEmbedder,
@@ -30,6 +31,16 @@ if TYPE_CHECKING:
 __all__ = ["compare", "main", "rankers"]
 
 SYSTEMS = ("tantivy", "bm25", "vectors", "rrf", "agentmem")
+# Ours with something left out or added, for the tables that say what each part is worth.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "no-hints": {"hints": False},
+    "no-sessions": {"sessions": False},
+    "signals-only": {"hints": False, "sessions": False},
+    "score": {"fusion": "score"},
+    "recency": {"recency": 0.5},
+    "priority": {"priority": 0.5},
+    "diversity": {"diversity": 0.5},
+}
 
 
 def rankers(
@@ -58,7 +69,13 @@ def rankers(
         if "rrf" in systems and lexical is not None:
             built["plain RRF, k = 60"] = PlainRrf([lexical, near], len(collection.documents))
     if "agentmem" in systems:
-        built["agentmem"] = AgentMem(collection, embedder, folder / "memory", dated=dated)
+        built["agentmem"] = AgentMem(collection, embedder, folder / "memory")
+    for name in [name for name in systems if name in VARIANTS]:
+        import agentmem
+
+        built[f"agentmem, {name}"] = AgentMem(
+            collection, embedder, folder / name, ranking=agentmem.Ranking(**VARIANTS[name])
+        )
     return built
 
 
@@ -67,7 +84,7 @@ def compare(
     embedder: Any,
     systems: Sequence[str] = SYSTEMS,
     *,
-    dated: bool = True,
+    dated: bool = False,
 ) -> dict[str, dict[str, dict[str, Score]]]:
     """Return scores by collection, group (``"all"`` or a question type) and system."""
     found: dict[str, dict[str, dict[str, Score]]] = {}
@@ -91,31 +108,47 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables, and write the charts where a folder is given."""
     parser = argparse.ArgumentParser(prog="python -m benches.quality", description=__doc__)
     parser.add_argument("paths", nargs="*", type=Path, help="default: the LifeBench data beside")
-    parser.add_argument("--systems", default=",".join(SYSTEMS), help="comma-separated")
+    parser.add_argument(
+        "--systems",
+        default=",".join(SYSTEMS),
+        help=f"comma-separated; also {', '.join(VARIANTS)}",
+    )
     parser.add_argument("--model", help="a model folder instead of the packaged one")
     parser.add_argument("--cache", type=Path, help="keep document vectors in this folder")
     parser.add_argument("--charts", type=Path, help="write PNG files into this folder")
-    parser.add_argument("--plain", action="store_true", help="texts without date and speaker")
+    parser.add_argument("--dated", action="store_true", help="the others' texts with their dates")
     parser.add_argument("--types", action="store_true", help="also a table a question type")
+    parser.add_argument(
+        "--turns", action="store_true", help="only LifeBench's conversations, a document a turn"
+    )
+    parser.add_argument("--generated", action="store_true", help="conversations made by rule")
     parser.add_argument("--merge", action="store_true", help="all collections in one index too")
     given = parser.parse_args(arguments)
     systems = given.systems.split(",")
-    if unknown := set(systems) - set(SYSTEMS):
-        parser.error(f"unknown systems {sorted(unknown)}; there are {', '.join(SYSTEMS)}")
+    if unknown := set(systems) - {*SYSTEMS, *VARIANTS}:
+        known = ", ".join((*SYSTEMS, *VARIANTS))
+        parser.error(f"unknown systems {sorted(unknown)}; there are {known}")
     paths = given.paths
-    if not paths:
+    if not paths and not given.generated:
         folder = data_folder()
         if folder is None:
             parser.error("no path was given and AGENTMEM_DATA names no folder")
         paths = [folder / "lifebench"]
-    collections = [collection for path in paths for collection in load(path)]
+    if given.generated:
+        collections = [conversations()]
+    elif given.turns:
+        files = [file for path in paths for file in sorted(path.glob("*.records.jsonl*"))]
+        turns = [load_turns(file) for file in files or paths]
+        collections = [collection for collection in turns if collection.answerable]
+    else:
+        collections = [collection for path in paths for collection in load(path)]
     if given.merge:
         collections.append(merge(collections, "all in one index"))
 
     from agentmem.embedding import OnnxEmbedder
 
     embedder = CachedEmbedder(OnnxEmbedder(given.model), given.cache)
-    found = compare(collections, embedder, systems, dated=not given.plain)
+    found = compare(collections, embedder, systems, dated=given.dated)
     languages: dict[str, dict[str, list[Score]]] = {}
     merged = collections[-1].name if given.merge else None
     for collection in collections:

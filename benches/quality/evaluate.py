@@ -54,8 +54,12 @@ def evaluate(ranker: Ranker, collection: Collection) -> dict[str, Score]:
     """Return the score of each question that has evidence, by its id."""
     cited = {document.id: document.evidence_id for document in collection.documents}
     scores = {}
+    ask = getattr(ranker, "ask", None)
     for question in collection.answerable:
-        ranking = [cited[name] for name in ranker.rank(question.text, DEPTHS[-1])]
+        names = (
+            ask(question, DEPTHS[-1]) if ask is not None else ranker.rank(question.text, DEPTHS[-1])
+        )
+        ranking = [cited[name] for name in names]
         scores[question.id] = score_one(ranking, question.evidence)
     return scores
 

@@ -10,10 +10,11 @@ import json
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Collection", "Document", "Question", "load", "merge"]
+__all__ = ["Collection", "Document", "Question", "load", "load_turns", "merge"]
 
 LOCOMO_TYPES = {
     1: "multi-hop",
@@ -31,7 +32,8 @@ class Document:
 
     ``id`` is its own; ``evidence_id`` is what questions cite, which the variants of one record
     share. ``text`` is the raw text, ``header`` what stands before it in the dated form (date,
-    speaker); ``session`` and ``position`` say where in which conversation or day it stands.
+    speaker); ``session`` and ``position`` say where in which conversation or day it stands; ``kind``
+    is the record's, empty where the data has none; ``time`` is as the data writes it.
     """
 
     id: str
@@ -41,10 +43,25 @@ class Document:
     session: str
     position: int
     time: str
+    kind: str = ""
+
+    @property
+    def when(self) -> datetime | None:
+        """The time, in UTC, where it is an ISO date."""
+        try:
+            found = datetime.fromisoformat(self.time)
+        except ValueError:
+            return None
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+    @property
+    def indexed(self) -> str:
+        """The text as it is indexed: bare where its time is known otherwise, else with its header."""
+        return self.text if self.when else self.dated
 
     @property
     def dated(self) -> str:
-        """The text as it is best indexed: with its date and speaker."""
+        """The text with its date and speaker."""
         return f"{self.header} {self.text}" if self.header else self.text
 
 
@@ -56,6 +73,17 @@ class Question:
     text: str
     type: str
     evidence: tuple[str, ...]
+    asked: str = ""
+
+    @property
+    def when(self) -> datetime | None:
+        """The end of the month, or the day, in which it was asked; None where the data has none."""
+        year, _, month = self.asked[:7].partition("-")
+        if not (year.isdecimal() and month.isdecimal()):
+            return None
+        following = date(int(year) + int(month) // 12, int(month) % 12 + 1, 1)
+        last = datetime.combine(following, time(), tzinfo=UTC) - timedelta(seconds=1)
+        return datetime.fromisoformat(self.asked).replace(tzinfo=UTC) if self.asked[7:] else last
 
 
 @dataclass(frozen=True)
@@ -112,16 +140,66 @@ def load_lifebench(records: Path) -> Collection:
         seen[name] += 1
         own = name if seen[name] == 1 else f"{name}#{seen[name]}"
         documents.append(
-            Document(own, name, text, f"[{row['time']}]", day, places[day], row["time"])
+            Document(
+                own, name, text, f"[{row['time']}]", day, places[day], row["time"], row["kind"]
+            )
         )
         places[day] += 1
     questions = tuple(
-        Question(row["id"], row["question"], row["type"], known(row["evidence"], documents))
+        Question(
+            row["id"],
+            row["question"],
+            row["type"],
+            known(row["evidence"], documents),
+            row.get("ask_time") or "",
+        )
         for row in lines(records.with_name(records.name.replace(".records.", ".qa.")))
     )
     name = records.name.split(".")[0]
     language = name.rpartition("-")[2]
     return Collection(name, language, tuple(documents), questions)
+
+
+def load_turns(records: Path) -> Collection:
+    """Read the conversations (``agent_chat``) of a LifeBench file as turns, one document each.
+
+    A question's evidence is, of each conversation that it cites, the turn that shares most terms
+    with the gold answer, the first of several.
+    """
+    from agentmem import _native
+
+    documents: list[Document] = []
+    terms: dict[str, set[str]] = {}
+    turns_of: dict[str, list[str]] = {}
+    for row in lines(records):
+        if not row.get("messages") or row["id"] in turns_of:
+            continue
+        turns_of[row["id"]] = []
+        for place, message in enumerate(row["messages"]):
+            name = f"{row['id']}/{place}"
+            text = f"{message['role']}: {message['content']}"
+            documents.append(
+                Document(name, name, text, "", row["id"], place, row["time"], "agent_chat")
+            )
+            terms[name] = set(_native.analyze(message["content"]))
+            turns_of[row["id"]].append(name)
+    questions = []
+    for row in lines(records.with_name(records.name.replace(".records.", ".qa."))):
+        answer = set(_native.analyze_query(row["answer"] or ""))
+        cited = [turns_of[name] for name in row["evidence"] if name in turns_of]
+        evidence = [max(turns, key=lambda one: len(terms[one] & answer)) for turns in cited]
+        questions.append(
+            Question(
+                row["id"],
+                row["question"],
+                row["type"],
+                tuple(dict.fromkeys(evidence)),
+                row.get("ask_time") or "",
+            )
+        )
+    name = records.name.split(".")[0]
+    language = name.rpartition("-")[2]
+    return Collection(f"{name} turns", language, tuple(documents), tuple(questions))
 
 
 def load_locomo(path: Path) -> list[Collection]:

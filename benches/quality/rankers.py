@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
-    from benches.quality.formats import Collection
+    from benches.quality.formats import Collection, Question
+
+    from agentmem import Hit
 
     Vectors = npt.NDArray[np.float32]
 
@@ -46,6 +49,7 @@ class CachedEmbedder:
         self.inner = inner
         self.id: str = inner.id
         self.ndim: int = inner.ndim
+        self.languages = getattr(inner, "languages", None)
         self.folder = folder
         self.known: dict[str, Vectors] = {}
 
@@ -87,7 +91,7 @@ class CachedEmbedder:
 class TantivyBm25:
     """BM25 by tantivy with English stemming and stop words: what a careful host would set up."""
 
-    def __init__(self, collection: Collection, *, dated: bool = True) -> None:
+    def __init__(self, collection: Collection, *, dated: bool = False) -> None:
         import tantivy
 
         self.tantivy = tantivy
@@ -108,7 +112,7 @@ class TantivyBm25:
         index.register_tokenizer("stemmed", self.analyzer)
         writer = index.writer(num_threads=1)
         for row, document in enumerate(collection.documents):
-            entry = tantivy.Document(text=document.dated if dated else document.text)
+            entry = tantivy.Document(text=document.dated if dated else document.indexed)
             entry.add_unsigned("row", row)
             writer.add_document(entry)
         writer.commit()
@@ -132,10 +136,10 @@ class TantivyBm25:
 class ExactVectors:
     """Cosine over all documents, the best chunk of each counts."""
 
-    def __init__(self, collection: Collection, embedder: Any, *, dated: bool = True) -> None:
+    def __init__(self, collection: Collection, embedder: Any, *, dated: bool = False) -> None:
         self.ids = [document.id for document in collection.documents]
         self.embedder = embedder
-        texts = [doc.dated if dated else doc.text for doc in collection.documents]
+        texts = [doc.dated if dated else doc.indexed for doc in collection.documents]
         chunks = embedder.embed_chunks(texts)
         self.vectors = np.concatenate(chunks)
         self.owner = np.repeat(np.arange(len(chunks)), [len(rows) for rows in chunks])
@@ -169,14 +173,14 @@ class Native:
     """A signal of this build by itself, through ``HybridIndex``: its BM25, or its vectors."""
 
     def __init__(
-        self, collection: Collection, embedder: Any, *, signal: str, dated: bool = True
+        self, collection: Collection, embedder: Any, *, signal: str, dated: bool = False
     ) -> None:
         import agentmem
 
         self.ids = [document.id for document in collection.documents]
         self.embedder = embedder
         self.signal = signal
-        texts = [doc.dated if dated else doc.text for doc in collection.documents]
+        texts = [doc.dated if dated else doc.indexed for doc in collection.documents]
         vectors = np.zeros((len(texts), embedder.ndim), dtype=np.float32)
         vectors[:, 0] = 1  # the lexical signal alone is asked; no vector counts
         if signal == "ann":
@@ -196,21 +200,40 @@ class Native:
 
 
 class AgentMem:
-    """Ours, end to end: a ``Memory`` that remembers each document in its session."""
+    """Ours, end to end: a ``Memory`` that remembers each document in its session.
+
+    A document's session and time are given as the host knows them, its text without a header; its
+    clock says when each question was asked, where the data tells.
+    """
 
     def __init__(
-        self, collection: Collection, embedder: Any, folder: Path, *, dated: bool = True
+        self,
+        collection: Collection,
+        embedder: Any,
+        folder: Path,
+        *,
+        ranking: Any = None,
+        sessions: bool = True,
+        times: bool = True,
     ) -> None:
         import agentmem
 
-        self.memory = agentmem.Memory(folder, embedder=embedder, redact=False)
+        self.now: datetime | None = None
+        self.cited = {doc.id: doc.evidence_id for doc in collection.documents}
+        self.ranking = ranking
+        self.memory = agentmem.Memory(
+            folder, embedder=embedder, redact=False, clock=lambda: self.now or datetime.now(UTC)
+        )
+        if isinstance(embedder, CachedEmbedder):
+            embedder.embed_chunks([doc.indexed for doc in collection.documents])
         # A key makes equal texts two facts, as they are two documents for the other rankers.
         facts = self.memory.remember_many(
             [
                 {
-                    "text": doc.dated if dated else doc.text,
+                    "text": doc.indexed,
                     "key": doc.id,
-                    "session": doc.session,
+                    "session": (doc.session or None) if sessions else None,
+                    "valid_from": doc.when if times else None,
                 }
                 for doc in collection.documents
             ]
@@ -220,8 +243,15 @@ class AgentMem:
         }
 
     def rank(self, question: str, depth: int) -> list[str]:
-        hits = self.memory.recall(question, k=depth)
-        return [self.name_of[hit.id] for hit in hits]
+        return [self.name_of[hit.id] for hit in self.hits(question, None, depth)]
+
+    def ask(self, question: Question, depth: int) -> list[str]:
+        found = self.hits(question.text, question.when, depth)
+        return [self.name_of[hit.id] for hit in found]
+
+    def hits(self, question: str, asked: datetime | None, depth: int) -> list[Hit]:
+        self.now = asked
+        return self.memory.recall(question, k=depth, ranking=self.ranking)
 
     def close(self) -> None:
         self.memory.close()

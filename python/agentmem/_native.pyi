@@ -12,9 +12,11 @@ from agentmem.toollog.canvas import Level, Step
 __all__ = [
     "MAX_CALLS",
     "MAX_QUERY_TERMS",
+    "SCORE_PARTS",
     "TEXT_VERSION",
     "HybridIndex",
     "NativeCanvas",
+    "Ranking",
     "SearchResult",
     "StoreIndex",
     "ToolLog",
@@ -27,6 +29,7 @@ __all__ = [
     "fold_text",
     "fuse",
     "parse",
+    "read_hints",
     "redact",
     "redact_many",
     "session_lines",
@@ -96,7 +99,69 @@ _Hit: TypeAlias = tuple[
     bool,  # is_current
     int,  # priority
     int,  # trust
+    float | None,  # relevance
+    tuple[float | None, list[tuple[int, float]]] | None,  # rrf_k; rank and value of SCORE_PARTS
 ]
+
+SCORE_PARTS: Final[list[str]]
+"""What a score is made of, in the order of a hit's parts."""
+
+@final
+class Ranking:
+    """How the signals become one ranking; what is not given is as it was measured to be best.
+
+    Pairs are of BM25 and of the vectors. A list of a signal weighs the number here times the signal's
+    weight in the search.
+    """
+
+    def __new__(
+        cls,
+        *,
+        method: Literal["rrf", "score"] = "rrf",
+        k: tuple[float, float] | None = None,
+        lone: tuple[float, float] | None = None,
+        own: tuple[float, float] | None = None,
+        near: tuple[float, float] | None = None,
+        session: float | None = None,
+        first: float | None = None,
+        hinted: tuple[float, float] | None = None,
+        support: tuple[float, float, float, float] | None = None,
+        recency: float = 0.0,
+        half_life_ms: float = 0.0,
+        priority: float = 0.0,
+        diversity: float = 0.0,
+        relevance: tuple[float, tuple[float, float, float, float, float]] | None = None,
+    ) -> Ranking:
+        """Make a ranking.
+
+        Args:
+            method: Reciprocal ranks or min-max scores.
+            k: RRF's constants: where no candidate stands in a session, and where one does.
+            lone: Rows without a session: the signals alone.
+            own: Rows in a session: the signals alone.
+            near: Rows in a session: the signals with the support of neighbours and session.
+            session: Rows in a session: the session's rank.
+            first: The first row of each signal, where any candidate stands in a session.
+            hinted: The signals among the rows of the time that the query names.
+            support: Shares lent by the row before, the row after, what remains of them at two
+                places, and the share of the session's best row.
+            recency: Weight of ``2 ** (-age / half_life_ms)``, in first places of a signal.
+            half_life_ms: Above 0 where recency is.
+            priority: Weight of ``priority / 100``.
+            diversity: Largest share of the hits for one session; 0 for no limit.
+            relevance: Constant and weights of the logistic model of a hit's relevance.
+
+        Raises:
+            InvalidInputError: A number is negative or not finite, or the method is unknown.
+        """
+
+    @property
+    def k(self) -> tuple[float, float] | None:
+        """RRF's constants; None with ``score``."""
+
+    @property
+    def lone(self) -> tuple[float, float]:
+        """The weights of the signals for rows without a session."""
 
 @final
 class StoreIndex:
@@ -149,6 +214,9 @@ class StoreIndex:
         *,
         weights: tuple[float, float] = ...,
         rrf_k: float = 60.0,
+        ranking: Ranking | None = None,
+        hints_at_ms: int | None = None,
+        explain: bool = False,
         now_ms: int,
         as_of_ms: int | None = None,
         tiers: int = 2,
@@ -172,7 +240,10 @@ class StoreIndex:
             k: Hits wanted, at least 1.
             depth: Candidates from each signal; at least k are taken.
             weights: Of BM25 and vectors in the fusion, at least 0.
-            rrf_k: The fusion's constant, above 0.
+            rrf_k: The constant of plain RRF, above 0; without effect where a ranking is given.
+            ranking: How the signals become one ranking.
+            hints_at_ms: From when the times that the text names are read; None: they are not.
+            explain: Whether the parts of a score come with it.
             now_ms: The time of asking: rows whose valid time ended are left out.
             as_of_ms: Read at this valid time instead; superseded rows are included.
             tiers: Bit n allows tier n.
@@ -201,6 +272,10 @@ class StoreIndex:
         *,
         weights: tuple[float, float] = ...,
         rrf_k: float = 60.0,
+        ranking: Ranking | None = None,
+        hints_at_ms: int | None = None,
+        ann_shares: Sequence[float] | None = None,
+        explain: bool = False,
         now_ms: int,
         as_of_ms: int | None = None,
         tiers: int = 2,
@@ -213,7 +288,10 @@ class StoreIndex:
         since_ms: int | None = None,
         until_ms: int | None = None,
     ) -> list[list[_Hit]]:
-        """Return the hits of each text with its vector, float32, shape (n, ndim)."""
+        """Return the hits of each text with its vector, float32, shape (n, ndim).
+
+        ``ann_shares`` weighs the vectors of each query beside ``weights``; 1 where it is too short.
+        """
 
     def fold(self, *, minimum: int = 1, settle: bool = False) -> bool:
         """Make a segment of the tail where minimum changes wait, publish, merge what is due.
@@ -366,6 +444,12 @@ def fold_text(text: str, /) -> str:
 
 def digests(texts: Sequence[str], /) -> list[bytes]:
     """Return the XXH3-128 of each text's folded form: 16 bytes, big endian."""
+
+def read_hints(text: str, now_ms: int, /) -> list[list[tuple[int, int]]]:
+    """Return the spans of time that a question names, in milliseconds, the end not included.
+
+    Of several groups the first that holds any row is meant.
+    """
 
 def redact(text: str, /) -> tuple[str, list[tuple[int, int, str]]]:
     """Return the text with ``[redacted:KIND]`` for each secret, and the secrets' places.

@@ -17,6 +17,7 @@ from agentmem.models import (
     Forgotten,
     Hit,
     Persona,
+    Ranking,
     Scene,
     Trace,
     Turn,
@@ -298,11 +299,13 @@ class Memory(Operations, Pipeline):
         until: datetime | None = None,
         as_of: datetime | None = None,
         embedding: Sequence[float] | npt.NDArray[np.float32] | None = None,
+        ranking: Ranking | None = None,
         explain: bool = False,
     ) -> list[Hit]:
         """Return the k rows that fit the query best, best first.
 
-        Both signals vote, always: BM25 over the text, cosine over the embedding, fused by RRF.
+        Both signals vote, always: BM25 over the text, cosine over the embedding, fused by RRF. Rows
+        of one session lend one another support, and times that the query names lift their rows.
         Filters hold inside the engine, before ranking. Superseded and expired facts are left out
         unless ``as_of`` asks for the past.
 
@@ -323,7 +326,9 @@ class Memory(Operations, Pipeline):
             until: Event time, else creation, before this.
             as_of: What was valid at this time, superseded facts included.
             embedding: The query's vector, instead of embedding the text.
-            explain: Fill ``Hit.explanation``: rank, score and part of each signal, k and weights.
+            ranking: Another way to rank than the measured one.
+            explain: Fill ``Hit.explanation``: k, rank, score, weight and part of each signal, and
+                every other part of the score under ``"parts"``.
 
         Returns:
             At most k hits; equal scores are ordered by smaller id.
@@ -333,9 +338,9 @@ class Memory(Operations, Pipeline):
             EmbeddingError: The embedder failed; BM25 alone is not an answer.
         """
         return recall(
-            self._shared, self._scope, query, k=k, embedding=embedding, explain=explain,
-            tiers=tiers, kinds=kinds, tags=tags, any_tags=any_tags, where=where, scopes=scopes,
-            session=session, since=since, until=until, as_of=as_of,
+            self._shared, self._scope, query, k=k, embedding=embedding, ranking=ranking,
+            explain=explain, tiers=tiers, kinds=kinds, tags=tags, any_tags=any_tags, where=where,
+            scopes=scopes, session=session, since=since, until=until, as_of=as_of,
         )  # fmt: skip
 
     def recall_many(
@@ -345,6 +350,7 @@ class Memory(Operations, Pipeline):
         *,
         k: int = 5,
         embeddings: Sequence[Sequence[float]] | npt.NDArray[np.float32] | None = None,
+        ranking: Ranking | None = None,
         explain: bool = False,
         **filters: Any,
     ) -> list[list[Hit]]:
@@ -354,6 +360,7 @@ class Memory(Operations, Pipeline):
             queries: The questions.
             k: Hits wanted for each.
             embeddings: The queries' vectors, shape ``(len(queries), ndim)``.
+            ranking: As in ``recall``.
             explain: As in ``recall``.
             **filters: As in ``recall``, the same for all.
         """
@@ -363,6 +370,7 @@ class Memory(Operations, Pipeline):
             queries,
             k=k,
             embeddings=embeddings,
+            ranking=ranking,
             explain=explain,
             **filters,
         )

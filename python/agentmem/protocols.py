@@ -42,7 +42,8 @@ class Embedder(Protocol):
     ``embed`` gives one row a text. An embedder whose window is shorter than a text may also offer
     ``embed_chunks(texts) -> list of float32 arrays, each (n_chunks, ndim)``, at most 8 a text; and
     one that treats questions differently ``embed_query(text) -> float32 (ndim,)``, or None for a
-    question without content.
+    question without content. One that does not read every language may say which, by ``languages``,
+    a collection of ISO 639-1 codes: recall trusts its vectors less for questions in others.
     """
 
     @property

@@ -5,7 +5,7 @@
 //! of the exact score; a vector is dropped only when enough others are certainly better.
 
 use super::kernels::{PASS_ROOM, kernels, prefetch};
-use super::query::{Query, codes_stride, nibbles_stride};
+use super::query::{Query, codes_stride, signs_stride};
 
 /// Rows of one step of the scan: raw sums and bounds of a step stay in the first-level cache.
 const STEP: usize = 256;
@@ -16,15 +16,11 @@ const CELLS: usize = 2048;
 /// Groups of four rows that a gather asks the memory for ahead.
 const GROUPS_AHEAD: usize = 3;
 
-/// Standard deviation of a rounding error that is uniform over one step of the 4-bit grid
-/// (127 / 7 int8 steps): 127 / 7 / sqrt(12).
-const NIBBLE_ERROR: f32 = 5.237;
+/// How many standard deviations of the error of signs the bounds allow for on each side: to be
+/// missed, a row must lose some 3 of them against the threshold, the better it is the more.
+const SIGN_SIGMAS: f32 = 1.5;
 
-/// How many of those the 4-bit bounds allow for on each side: to be missed, the last of the best must
-/// lose 4 of them against the threshold (1 in 30,000), the first ones more.
-const NIBBLE_SIGMAS: f32 = 2.0;
-
-/// How many standard deviations of an int8 image's error the survivors of the 4-bit scan are bounded
+/// How many standard deviations of an int8 image's error the survivors of the scan of signs are bounded
 /// by. The error of a dot is a sum of errors uniform over one step, weighted by the query, hence
 /// beyond s standard deviations at most 2 exp(-s²/2) of the time: 3 in 100 million.
 const CODE_SIGMAS: f32 = 6.0;
@@ -49,24 +45,45 @@ pub(super) fn encode(vector: &[f32], codes: &mut [u8]) -> (f32, f32) {
     (scale, lost.sqrt() * 1.000_01 + 1e-6)
 }
 
-/// Packs one padded row of codes into 4 bits each: codes 0..64 of a 128-code block fill the low
-/// halves of its 64 bytes, codes 64..128 the high halves; a missing half is zero (query pads too).
-pub(super) fn pack_nibbles(codes: &[u8], out: &mut [u8]) {
-    out.fill(0x88);
-    let coarse = |code: u8| {
-        // round(code * 7 / 127) with zero kept exact, biased by 8: 1..=15.
-        let signed = i32::from(code) - 128;
-        ((signed * 14 + 127 * 17) / 254) as u8
-    };
-    for (block, bytes) in codes.chunks(128).zip(out.chunks_mut(64)) {
-        let (first, second) = block.split_at(64.min(block.len()));
-        for (byte, &code) in bytes.iter_mut().zip(first) {
-            *byte = (*byte & 0xf0) | coarse(code);
-        }
-        for (byte, &code) in bytes.iter_mut().zip(second) {
-            *byte = (*byte & 0x0f) | (coarse(code) << 4);
+/// Packs the signs of one padded row of codes, a bit a dimension, and returns the cosine between the
+/// row and its signs, padding left out by its zeros.
+pub(super) fn pack_signs(codes: &[u8], out: &mut [u8]) -> f64 {
+    let (mut sum, mut squares) = (0_u64, 0_u64);
+    for (bytes, bits) in codes.chunks(8).zip(&mut *out) {
+        *bits = 0;
+        for (place, &code) in bytes.iter().enumerate() {
+            *bits |= (code >> 7) << place;
+            let size = u64::from(code.abs_diff(0x80));
+            sum += size;
+            squares += size * size;
         }
     }
+    // Of equal length as the signs of all dimensions; the caller divides by their root.
+    sum as f64 / (squares.max(1) as f64).sqrt()
+}
+
+/// The signs of stored vectors and how far they can be trusted.
+///
+/// With s the unit vector of a vector's signs and a = x·s, the cosine q·x is about q·s / a. What is
+/// left of x beside a·s, of norm sqrt(1 - a²), meets a query as a random direction would: the
+/// estimate's error has about the deviation sqrt(1 - a²) / (a sqrt(ndim - 1)) (the estimator of
+/// RaBitQ, Gao and Long 2024, here without its random rotation, which trained vectors do not need:
+/// measured deviations are 0.95 to 1.0 of that).
+#[derive(Debug)]
+pub(super) struct Signs<'a> {
+    pub(super) bits: &'a [u8],
+    /// 1 / (a sqrt(ndim)) and the deviation of each vector.
+    pub(super) scales: &'a [f32],
+    pub(super) deviations: &'a [f32],
+}
+
+/// Scale and deviation of a vector whose signs have the cosine `alignment` with it.
+pub(super) fn sign_terms(alignment: f32, ndim: usize) -> (f32, f32) {
+    let alignment = alignment.clamp(1e-3, 1.0);
+    let lost = (1.0 - alignment * alignment).max(0.0).sqrt();
+    let scale = 1.0 / (alignment * (ndim as f32).sqrt());
+    let free = ndim.saturating_sub(1).max(1) as f32;
+    (scale, lost / (alignment * free.sqrt()))
 }
 
 /// Consecutive vectors of one place, starting at vector number `first`.
@@ -119,7 +136,9 @@ pub(super) struct Collector {
     edge: usize,
     above: usize,
     vectors: Vec<u32>,
+    /// Raw sums of a step, and of all vectors.
     raw: Vec<i32>,
+    sums: Vec<i32>,
     places: Vec<u32>,
     uppers: Vec<f32>,
 }
@@ -212,8 +231,18 @@ impl Collector {
         let mut first = block.first;
         for ((codes, scales), residuals) in steps {
             let count = scales.len().min(codes.len() / stride);
-            scan(codes, stride, &query.planes, bias, &mut self.raw[..count]);
-            self.take(first, count, [scales, residuals], terms, &mut allowed);
+            let mut raw = std::mem::take(&mut self.raw);
+            scan(codes, stride, &query.planes, bias, &mut raw[..count]);
+            let images = [scales, residuals];
+            self.take(
+                first,
+                &raw[..count],
+                images,
+                terms,
+                &mut allowed,
+                Self::push,
+            );
+            self.raw = raw;
             first += count as u32;
         }
     }
@@ -225,16 +254,19 @@ impl Collector {
         query: &Query,
         image: impl Fn(u32) -> Option<Image<'a>>,
     ) {
-        self.gather_within(vectors, query, query.norm, image);
+        self.bound(vectors, query, query.norm, image, Self::push);
     }
 
-    /// As [`Self::gather`]; an image's error counts as `weight` times its residual.
-    fn gather_within<'a>(
+    /// Bounds the given vectors and takes those that reach the threshold by `push`; an image's error
+    /// counts as `weight` times its residual.
+    #[inline]
+    fn bound<'a>(
         &mut self,
         vectors: &[u32],
         query: &Query,
         weight: f32,
         image: impl Fn(u32) -> Option<Image<'a>>,
+        push: impl Fn(&mut Self, Candidate),
     ) {
         let fine = kernels().fine;
         let bias = query.wide_sum.wrapping_mul(128);
@@ -257,81 +289,142 @@ impl Collector {
                 let middle = image.scale * (query.factor * sum.wrapping_sub(bias) as f32);
                 let radius = weight * image.residual + query.slack;
                 if middle + radius >= self.threshold {
-                    self.push(Candidate {
+                    let candidate = Candidate {
                         vector,
                         upper: middle + radius,
                         lower: middle - radius,
-                    });
+                    };
+                    push(self, candidate);
                 }
             }
         }
     }
 
-    /// Tightens the bounds of the candidates by the fine plane, and drops who falls behind.
-    ///
-    /// `proven` tells that the bounds so far hold for certain, so that they may still exclude; if
-    /// they do not, those of the fine plane need not either, see [`CODE_SIGMAS`].
-    pub(super) fn refine<'a>(
-        &mut self,
-        query: &Query,
-        proven: bool,
-        image: impl Fn(u32) -> Option<Image<'a>>,
-    ) {
+    /// Tightens the proven bounds of the candidates by the fine plane, and drops who falls behind.
+    pub(super) fn refine<'a>(&mut self, query: &Query, image: impl Fn(u32) -> Option<Image<'a>>) {
         // Cells are coarse: many equal vectors share one.
         if self.items.len() > self.need.saturating_mul(4) {
             self.compact();
         } else {
             self.prune();
         }
-        let mut vectors = std::mem::take(&mut self.vectors);
-        vectors.clear();
-        vectors.extend(self.items.iter().map(|candidate| candidate.vector));
-        self.items.clear();
+        let vectors = self.take_vectors();
         self.forget_cells();
-        let mut weight = query.norm;
-        if !proven {
-            self.threshold = f32::NEG_INFINITY;
-            weight *= (CODE_SIGMAS / (query.ndim() as f32).sqrt()).min(1.0);
-        }
-        self.gather_within(&vectors, query, weight, image);
+        self.bound(&vectors, query, query.norm, image, Self::push);
         self.vectors = vectors;
         self.compact();
     }
 
-    /// Scans 4-bit codes: bounds that hold nearly always, see [`NIBBLE_SIGMAS`].
-    pub(super) fn scan_nibbles(
+    /// The same after a scan of signs, whose bounds exclude nothing; see [`CODE_SIGMAS`].
+    pub(super) fn refine_signs<'a>(
         &mut self,
-        nibbles: &[u8],
-        scales: &[f32],
         query: &Query,
+        image: impl Fn(u32) -> Option<Image<'a>>,
+    ) {
+        let vectors = self.take_vectors();
+        let weight = query.norm * (CODE_SIGMAS / (query.ndim() as f32).sqrt()).min(1.0);
+        self.threshold = f32::NEG_INFINITY;
+        self.bound(&vectors, query, weight, image, |this, candidate| {
+            this.items.push(candidate);
+        });
+        self.vectors = vectors;
+        self.compact();
+    }
+
+    /// Moves the candidates' vectors into the list that is used again for it.
+    fn take_vectors(&mut self) -> Vec<u32> {
+        let mut vectors = std::mem::take(&mut self.vectors);
+        vectors.clear();
+        vectors.extend(self.items.iter().map(|candidate| candidate.vector));
+        self.items.clear();
+        vectors
+    }
+
+    /// Scans signs: bounds that hold nearly always, see [`SIGN_SIGMAS`].
+    ///
+    /// `open` tells that every vector is allowed: then the threshold is known before any is taken.
+    pub(super) fn scan_signs(
+        &mut self,
+        signs: &Signs<'_>,
+        query: &Query,
+        open: bool,
         mut allowed: impl FnMut(u32) -> bool,
     ) {
-        let scan = kernels().nibbles;
-        let stride = nibbles_stride(query.ndim());
-        let factor = query.coarse_factor * (127.0 / 7.0);
-        let spread = NIBBLE_SIGMAS * NIBBLE_ERROR * query.norm;
-        let bias = query.coarse_sum.wrapping_mul(8);
-        self.raw.resize(STEP, 0);
-        let mut first = 0_u32;
-        for (codes, scales) in nibbles.chunks(STEP * stride).zip(scales.chunks(STEP)) {
-            let count = scales.len().min(codes.len() / stride);
-            scan(codes, stride, &query.planes, bias, &mut self.raw[..count]);
-            // The radius is a multiple of the scale: the scales serve as residuals.
-            let terms = [factor, spread, 0.0];
-            self.take(first, count, [scales, scales], terms, &mut allowed);
-            first += count as u32;
+        let scan = kernels().signs;
+        let stride = signs_stride(query.ndim());
+        let count = signs.scales.len().min(signs.bits.len() / stride);
+        let terms = [query.signs_factor, SIGN_SIGMAS * query.signs_spread, 0.0];
+        let mut sums = std::mem::take(&mut self.sums);
+        sums.resize(count, 0);
+        let steps = sums.chunks_mut(STEP).zip(signs.bits.chunks(STEP * stride));
+        for (sums, bits) in steps {
+            scan(bits, stride, &query.signs, sums);
+        }
+        self.threshold = if open {
+            self.floor(signs, &sums, terms)
+        } else {
+            f32::NEG_INFINITY
+        };
+        let steps = sums
+            .chunks(STEP)
+            .zip(signs.scales.chunks(STEP))
+            .zip(signs.deviations.chunks(STEP));
+        for (step, ((sums, scales), deviations)) in steps.enumerate() {
+            let first = (step * STEP) as u32;
+            let images = [scales, deviations];
+            if open {
+                self.take(
+                    first,
+                    sums,
+                    images,
+                    terms,
+                    &mut allowed,
+                    |this, candidate| {
+                        this.items.push(candidate);
+                    },
+                );
+            } else {
+                self.take(first, sums, images, terms, &mut allowed, Self::push);
+            }
+        }
+        self.sums = sums;
+        if !open {
+            self.compact();
         }
     }
 
-    /// Takes from the raw sums of a step those whose upper bound passes.
+    /// A threshold that `need` lower bounds reach, if there are many times as many vectors: of groups
+    /// of vectors the best bounds, and of these the `need`-th.
+    fn floor(&mut self, signs: &Signs<'_>, sums: &[i32], terms: [f32; 3]) -> f32 {
+        let group = (sums.len() / self.need / 8).min(STEP) / 16 * 16;
+        if group == 0 {
+            return f32::NEG_INFINITY;
+        }
+        let peak = kernels().peak;
+        let groups = sums
+            .chunks(group)
+            .zip(signs.scales.chunks(group))
+            .zip(signs.deviations.chunks(group));
+        self.uppers.clear();
+        self.uppers.extend(
+            groups.map(|((sums, scales), deviations)| peak([scales, deviations], sums, terms)),
+        );
+        let (_, floor, _) = self
+            .uppers
+            .select_nth_unstable_by(self.need - 1, |a, b| b.total_cmp(a));
+        *floor
+    }
+
+    /// Takes from the raw sums of a step those whose upper bound passes, by `push`.
     #[inline]
     fn take(
         &mut self,
         first: u32,
-        count: usize,
+        raw: &[i32],
         [scales, residuals]: [&[f32]; 2],
         terms: [f32; 3],
         allowed: &mut impl FnMut(u32) -> bool,
+        push: impl Fn(&mut Self, Candidate),
     ) {
         let [_, weight, slack] = terms;
         let mut places = std::mem::take(&mut self.places);
@@ -340,7 +433,7 @@ impl Collector {
         uppers.resize(STEP + PASS_ROOM, 0.0);
         let passed = (kernels().pass)(
             [scales, residuals],
-            &self.raw[..count],
+            raw,
             terms,
             self.threshold,
             (&mut places, &mut uppers),
@@ -349,11 +442,12 @@ impl Collector {
             // The threshold may have risen since.
             if upper >= self.threshold && allowed(first + place) {
                 let radius = weight * residuals[place as usize] + slack;
-                self.push(Candidate {
+                let candidate = Candidate {
                     vector: first + place,
                     upper,
                     lower: upper - 2.0 * radius,
-                });
+                };
+                push(self, candidate);
             }
         }
         self.places = places;

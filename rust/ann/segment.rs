@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use memmap2::Mmap;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::codes::{Block, Image};
+use super::codes::{Block, Image, Signs, sign_terms};
 use super::files::{FileEntry, corrupt, map, open_sized, read_at, read_checked};
 use super::graph::Graph;
 use super::kernels::{kernels, prefetch};
 use super::meta::Meta;
-use super::query::{Query, codes_stride, nibbles_stride};
+use super::query::{Query, codes_stride, signs_stride};
 use super::search::{Allowed, Place, Scratch, check, rescore, with_scratch};
-use super::write::{CODES, FLAG_GRAPH, FLAG_NIBBLES, FLOATS, GRAPH, META, NIBBLES};
+use super::write::{CODES, FLAG_GRAPH, FLAG_SIGNS, FLOATS, GRAPH, META, SIGNS};
 use super::{HNSW_FROM, Mode, Scored};
 use crate::bits::Bitset;
 use crate::error::Result;
@@ -35,6 +35,14 @@ enum Floats {
     File(File),
 }
 
+/// The signs of all vectors, and the terms that [`Signs`] has of each.
+#[derive(Debug)]
+struct SignFile {
+    bits: Mmap,
+    scales: Vec<f32>,
+    deviations: Vec<f32>,
+}
+
 /// The vectors of one segment.
 #[derive(Debug)]
 pub struct VectorSegment {
@@ -51,7 +59,7 @@ pub struct VectorSegment {
     row_count: usize,
     most_per_row: usize,
     codes: Option<Mmap>,
-    nibbles: Option<Mmap>,
+    signs: Option<SignFile>,
     graph: Option<Graph>,
     floats: Floats,
     floats_path: PathBuf,
@@ -101,10 +109,22 @@ impl VectorSegment {
             }
         };
         let codes = plane(CODES, codes_stride(ndim))?;
-        let nibbles = if meta.flags & FLAG_NIBBLES == 0 {
+        let signs = if meta.flags & FLAG_SIGNS == 0 {
             None
         } else {
-            plane(NIBBLES, nibbles_stride(ndim))?
+            let bits = plane(SIGNS, signs_stride(ndim) + 4)?;
+            bits.map(|bits| {
+                let alignments = bits.get(count * signs_stride(ndim)..).unwrap_or_default();
+                let terms = alignments.as_chunks::<4>().0.iter();
+                let (scales, deviations) = terms
+                    .map(|x| sign_terms(f32::from_le_bytes(*x), ndim))
+                    .unzip();
+                SignFile {
+                    bits,
+                    scales,
+                    deviations,
+                }
+            })
         };
         let uses_graph = match mode {
             Mode::Exact => false,
@@ -143,7 +163,7 @@ impl VectorSegment {
             row_count: meta.row_count,
             most_per_row: meta.most_per_row,
             codes,
-            nibbles,
+            signs,
             graph,
             floats,
             floats_path,
@@ -181,8 +201,8 @@ impl VectorSegment {
     ///
     /// A row with several vectors counts once, by its best. `dead` rows are never returned. Every
     /// score is the exact float32 dot. In the exact regime (`Mode::Exact`; fewer than
-    /// [`super::NIBBLES_FROM`] vectors; a narrow allowed set) the rows are provably the best; above
-    /// it the 4-bit prefilter or the graph may miss some.
+    /// [`super::SIGNS_FROM`] vectors; a narrow allowed set) the rows are provably the best; above
+    /// it the scan of signs or the graph may miss some.
     ///
     /// `ids` maps rows to ids and must cover every row.
     ///
@@ -241,19 +261,26 @@ impl VectorSegment {
                     return self.finish(scratch, query, depth, ids);
                 }
             }
-            match &self.nibbles {
-                Some(nibbles) if mode != Mode::Exact => {
+            match &self.signs {
+                Some(file) if mode != Mode::Exact => {
+                    let signs = Signs {
+                        bits: file
+                            .bits
+                            .get(..self.len() * signs_stride(self.ndim))
+                            .unwrap_or_default(),
+                        scales: &file.scales,
+                        deviations: &file.deviations,
+                    };
                     let collector = &mut scratch.collector;
                     collector.reset(need);
-                    collector.scan_nibbles(nibbles, &self.scales, query, is_allowed);
-                    collector.refine(query, false, |vector| self.image(vector));
+                    let open = matches!(allowed, Allowed::All) && dead.is_none();
+                    collector.scan_signs(&signs, query, open, is_allowed);
+                    collector.refine_signs(query, |vector| self.image(vector));
                 }
                 _ => {
                     scratch.collector.reset(need);
                     scratch.collector.scan(self.block(), query, is_allowed);
-                    scratch
-                        .collector
-                        .refine(query, true, |vector| self.image(vector));
+                    scratch.collector.refine(query, |vector| self.image(vector));
                 }
             }
             self.finish(scratch, query, depth, ids)
@@ -286,7 +313,7 @@ impl VectorSegment {
     /// [`crate::Error::IndexCorrupt`] naming the first file that is wrong.
     pub fn verify(&self) -> Result<()> {
         for (name, bytes, sum) in &self.entries {
-            if [FLOATS, CODES, NIBBLES, META, GRAPH].contains(&name.as_str()) {
+            if [FLOATS, CODES, SIGNS, META, GRAPH].contains(&name.as_str()) {
                 let path = self.dir.join(name);
                 read_checked(&path, &open_sized(&path, *bytes)?, *sum, |_| ())?;
             }

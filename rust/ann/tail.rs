@@ -148,7 +148,7 @@ impl TailVectors {
                         });
                     }
                 }
-                collector.refine(query, true, |vector| self.image(vector));
+                collector.refine(query, |vector| self.image(vector));
             }
             collector.compact();
             rescore(scratch, self, query, depth, ids)

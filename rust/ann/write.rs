@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `vectors.f32` | the vectors, little-endian float32, one after another |
 //! | `vectors.i8`  | int8 codes, rows padded to 64 bytes |
-//! | `vectors.i4`  | 4-bit codes, rows padded to 64 bytes; from [`super::NIBBLES_FROM`] vectors on |
+//! | `vectors.i1`  | signs, rows padded to 8 bytes, then the cosine of each vector with its signs; from [`super::SIGNS_FROM`] vectors on |
 //! | `vectors.meta` | header, scales, residual norms, checksums of the float rows, row starts |
 //! | `vectors.hnsw` | usearch graph, if asked for |
 
@@ -13,26 +13,26 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::codes::{encode, pack_nibbles};
+use super::codes::{encode, pack_signs};
 use super::files::{FileEntry, HashedFile, read_at};
-use super::query::{MAX_NDIM, check_unit, codes_stride, nibbles_stride};
-use super::{NIBBLES_FROM, graph};
+use super::query::{MAX_NDIM, check_unit, codes_stride, signs_stride};
+use super::{SIGNS_FROM, graph};
 use crate::error::{Error, Result};
 
 pub(super) const FLOATS: &str = "vectors.f32";
 pub(super) const CODES: &str = "vectors.i8";
-pub(super) const NIBBLES: &str = "vectors.i4";
+pub(super) const SIGNS: &str = "vectors.i1";
 pub(super) const META: &str = "vectors.meta";
 pub(super) const GRAPH: &str = "vectors.hnsw";
 
 /// First bytes of `vectors.meta`: name and version of the format.
-pub(super) const MAGIC: &[u8; 8] = b"AMVEC\0\0\x01";
+pub(super) const MAGIC: &[u8; 8] = b"AMVEC\0\0\x02";
 /// Bytes of the header of `vectors.meta`.
 pub(super) const HEADER: usize = 24;
 /// Header flag: row n has exactly vector n.
 pub(super) const FLAG_IDENTITY: u32 = 1;
-/// Header flag: `vectors.i4` exists.
-pub(super) const FLAG_NIBBLES: u32 = 2;
+/// Header flag: `vectors.i1` exists.
+pub(super) const FLAG_SIGNS: u32 = 2;
 /// Header flag: `vectors.hnsw` exists.
 pub(super) const FLAG_GRAPH: u32 = 4;
 
@@ -148,15 +148,12 @@ impl Writer {
         let mut entries = vec![floats, codes];
 
         let mut flags = 0;
-        if count >= NIBBLES_FROM {
-            entries.push(write_nibbles(
-                &self.dir,
-                &codes_path,
-                count,
-                self.ndim,
-                sync,
-            )?);
-            flags |= FLAG_NIBBLES;
+        if count >= SIGNS_FROM
+            && self.ndim >= LEAST_NDIM
+            && let Some(signs) = write_signs(&self.dir, &codes_path, count, self.ndim, sync)?
+        {
+            entries.push(signs);
+            flags |= FLAG_SIGNS;
         }
         if self.options.graph && count > 0 {
             entries.push(graph::build(&self.dir, count, self.ndim, sync)?);
@@ -216,29 +213,50 @@ pub fn write<V: AsRef<[f32]>>(
     writer.finish()
 }
 
-fn write_nibbles(
+/// Signs say too little of shorter vectors.
+const LEAST_NDIM: usize = 64;
+
+/// The mean cosine of vectors with their signs from which on signs are worth a scan. Gaussian values
+/// have 0.80; far below, a few values make up a vector and nearly all rows would pass.
+const LEAST_ALIGNMENT: f64 = 0.7;
+
+/// Writes the signs, unless they say too little of these vectors.
+fn write_signs(
     dir: &Path,
     codes_path: &Path,
     count: usize,
     ndim: usize,
     sync: bool,
-) -> Result<FileEntry> {
+) -> Result<Option<FileEntry>> {
     const ROWS: usize = 256;
-    let (from, to) = (codes_stride(ndim), nibbles_stride(ndim));
+    let (from, to) = (codes_stride(ndim), signs_stride(ndim));
     let codes = File::open(codes_path)?;
-    let mut out = HashedFile::create(dir, NIBBLES)?;
+    let mut out = HashedFile::create(dir, SIGNS)?;
     let mut buffer = vec![0; ROWS * from];
+    let mut alignments = Vec::with_capacity(count);
+    let root = (ndim as f64).sqrt();
     let mut done = 0;
     while done < count {
         let rows = ROWS.min(count - done);
         let bytes = &mut buffer[..rows * from];
         read_at(&codes, bytes, (done * from) as u64)?;
-        out.append(rows * to, |nibbles| {
-            for (row, out) in bytes.chunks(from).zip(nibbles.chunks_mut(to)) {
-                pack_nibbles(row, out);
+        out.append(rows * to, |signs| {
+            for (row, out) in bytes.chunks(from).zip(signs.chunks_mut(to)) {
+                alignments.push((pack_signs(row, out) / root) as f32);
             }
         })?;
         done += rows;
     }
-    Ok(out.finish(sync)?.1)
+    let mean = alignments.iter().map(|&x| f64::from(x)).sum::<f64>() / count as f64;
+    if mean < LEAST_ALIGNMENT {
+        drop(out);
+        std::fs::remove_file(dir.join(SIGNS))?;
+        return Ok(None);
+    }
+    out.append(count * 4, |bytes| {
+        for (out, x) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(&alignments) {
+            *out = x.to_le_bytes();
+        }
+    })?;
+    Ok(Some(out.finish(sync)?.1))
 }

@@ -3,10 +3,18 @@
 //! Searches hold a read lock, applying and publishing a write lock for as long as it takes to swap; folds and
 //! merges build their segment from shared snapshots without any lock.
 
+mod candidate;
 mod fold;
+mod fusion;
+mod ranking;
+mod relevance;
 mod search;
 mod state;
+mod support;
 
+pub use fusion::{Part, Parts, part};
+pub use ranking::{Hints, Method, RECALL_K, Ranking, Relevance, Signals, Support, Terms};
+pub use relevance::FEATURES;
 pub use search::{Hit, Request};
 
 use std::path::{Path, PathBuf};

@@ -190,10 +190,14 @@ pub(super) fn row(tuple: &Bound<'_, PyTuple>) -> PyResult<(Row, Vec<f32>)> {
 }
 
 /// A hit tuple: see `StoreIndex.search` in `_native.pyi`.
-pub(super) fn hit<'py>(py: Python<'py>, hit: &Hit) -> PyResult<Bound<'py, PyTuple>> {
+pub(super) fn hit<'py>(py: Python<'py>, hit: &Hit, explain: bool) -> PyResult<Bound<'py, PyTuple>> {
     let row = &hit.row;
     let any = |value: Bound<'py, PyAny>| value;
-    let items: [Bound<'py, PyAny>; 23] = [
+    let explanation = explain.then(|| {
+        let parts = hit.parts.map(|part| (part.rank, part.value));
+        (hit.rrf_k, parts)
+    });
+    let items: [Bound<'py, PyAny>; 25] = [
         row.key.into_pyobject(py)?.into_any(),
         hit.score.into_pyobject(py)?.into_any(),
         any(hit.bm25_rank.into_pyobject(py)?),
@@ -217,6 +221,8 @@ pub(super) fn hit<'py>(py: Python<'py>, hit: &Hit) -> PyResult<Bound<'py, PyTupl
         row.is_current.into_pyobject(py)?.to_owned().into_any(),
         row.priority.into_pyobject(py)?.into_any(),
         row.trust.into_pyobject(py)?.into_any(),
+        any(hit.relevance.into_pyobject(py)?),
+        any(explanation.into_pyobject(py)?),
     ];
     PyTuple::new(py, items)
 }

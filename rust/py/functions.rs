@@ -257,6 +257,13 @@ fn redact_many<'py>(
         .collect()
 }
 
+/// The spans of time that a question names, in groups of which the first that holds anything is meant.
+#[pyfunction]
+#[pyo3(signature = (text, now_ms, /))]
+fn read_hints(text: &Bound<'_, PyString>, now_ms: i64) -> PyResult<Vec<Vec<(i64, i64)>>> {
+    Ok(crate::hints::read(&text_of(text)?, now_ms))
+}
+
 /// Adds the functions, `TEXT_VERSION` and `MAX_QUERY_TERMS` to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fuse, module)?)?;
@@ -264,6 +271,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(analyze_query, module)?)?;
     module.add_function(wrap_pyfunction!(fold_text, module)?)?;
     module.add_function(wrap_pyfunction!(digests, module)?)?;
+    module.add_function(wrap_pyfunction!(read_hints, module)?)?;
     module.add_function(wrap_pyfunction!(redact, module)?)?;
     module.add_function(wrap_pyfunction!(redact_many, module)?)?;
     module.add("TEXT_VERSION", PyInt::new(module.py(), text::VERSION))?;

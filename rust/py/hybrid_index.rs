@@ -14,7 +14,7 @@ use pyo3::types::{PyIterator, PyList, PyString};
 use super::convert;
 use super::error::InvalidInputError;
 use crate::filter::Filter;
-use crate::hybrid::{Index, Request};
+use crate::hybrid::{Index, Ranking, Request};
 use crate::row::Row;
 
 /// A hybrid index without a store: BM25 over texts, cosine over vectors, fused by RRF.
@@ -170,7 +170,8 @@ impl HybridIndex {
                 k,
                 depth,
                 weights: weights.unwrap_or((1.0, 1.0)),
-                rrf_k: crate::rrf::K,
+                ranking: &Ranking::measured(crate::rrf::K),
+                hints: &Vec::new(),
                 filter: &filter,
             })
         })?;

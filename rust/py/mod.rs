@@ -5,6 +5,7 @@ mod error;
 mod functions;
 mod hybrid_index;
 mod mermaid;
+mod ranking;
 mod store_index;
 
 use pyo3::prelude::*;
@@ -21,6 +22,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<store_index::StoreIndex>()?;
     module.add_class::<hybrid_index::HybridIndex>()?;
     module.add_class::<hybrid_index::SearchResult>()?;
+    ranking::register(module)?;
     mermaid::register(module)?;
     functions::register(module)
 }

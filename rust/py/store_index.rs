@@ -13,9 +13,11 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use super::convert::{self, FilterArguments};
 use super::error::InvalidInputError;
+use super::ranking::NativeRanking;
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::hybrid::{Hit, Index, Request};
+use crate::hints;
+use crate::hybrid::{Hit, Index, Ranking, Request};
 
 #[pyclass(frozen, module = "agentmem._native")]
 pub(super) struct StoreIndex {
@@ -23,53 +25,64 @@ pub(super) struct StoreIndex {
 }
 
 /// What a search needs beside text, vector and filter.
-#[derive(Clone, Copy)]
-struct Ranking {
+#[derive(Clone)]
+struct Asked {
     k: usize,
     depth: usize,
     weights: (f64, f64),
-    rrf_k: f64,
+    ranking: Ranking,
+    /// The time from which the text's hints are read.
+    hints_at_ms: Option<i64>,
 }
 
-impl Ranking {
-    fn new(k: i64, depth: i64, weights: (f64, f64), rrf_k: f64) -> PyResult<Self> {
+impl Asked {
+    fn new(
+        k: i64,
+        depth: i64,
+        weights: (f64, f64),
+        rrf_k: f64,
+        ranking: Option<&NativeRanking>,
+        hints_at_ms: Option<i64>,
+    ) -> PyResult<Self> {
         Ok(Self {
             k: convert::count(k, "k")?,
             depth: convert::count(depth, "depth")?,
             weights,
-            rrf_k,
+            ranking: ranking.map_or_else(|| Ranking::plain(rrf_k), |ranking| ranking.inner.clone()),
+            hints_at_ms,
         })
     }
 
+    /// Searches; `share` weighs the vectors of this query beside the weights of all.
     fn run(
-        self,
+        &self,
         index: &Index,
         text: &str,
         vector: Option<&[f32]>,
+        share: f64,
         filter: &Filter,
     ) -> Result<Vec<Hit>> {
-        let Self {
-            k,
-            depth,
-            weights,
-            rrf_k,
-        } = self;
+        let hints = self
+            .hints_at_ms
+            .map(|now_ms| hints::read(text, now_ms))
+            .unwrap_or_default();
         index.search(&Request {
             text,
             vector,
-            k,
-            depth,
-            weights,
-            rrf_k,
+            k: self.k,
+            depth: self.depth,
+            weights: (self.weights.0, self.weights.1 * share),
+            ranking: &self.ranking,
+            hints: &hints,
             filter,
         })
     }
 }
 
-fn hits<'py>(py: Python<'py>, hits: &[Hit]) -> PyResult<Bound<'py, PyList>> {
+fn hits<'py>(py: Python<'py>, hits: &[Hit], explain: bool) -> PyResult<Bound<'py, PyList>> {
     let tuples = hits
         .iter()
-        .map(|hit| convert::hit(py, hit))
+        .map(|hit| convert::hit(py, hit, explain))
         .collect::<PyResult<Vec<_>>>()?;
     PyList::new(py, tuples)
 }
@@ -126,10 +139,10 @@ impl StoreIndex {
     }
 
     #[pyo3(signature = (
-        text, vector, k, depth, *, weights = (1.0, 1.0), rrf_k = 60.0, now_ms, as_of_ms = None, tiers = 0b0010,
-        scopes = Vec::new(), kinds = None, tags = None, any_tags = None, r#where = None, session = None,
+        text, vector, k, depth, *, weights = (1.0, 1.0), rrf_k = 60.0, ranking = None,
+        hints_at_ms = None, explain = false, now_ms, as_of_ms = None, tiers = 0b0010, scopes = Vec::new(), kinds = None, tags = None, any_tags = None, r#where = None, session = None,
         since_ms = None, until_ms = None,
-    ), text_signature = "($self, text, vector, k, depth, *, weights=(1.0, 1.0), rrf_k=60.0, now_ms, as_of_ms=None, tiers=2, scopes=(), kinds=None, tags=None, any_tags=None, where=None, session=None, since_ms=None, until_ms=None)")]
+    ), text_signature = "($self, text, vector, k, depth, *, weights=(1.0, 1.0), rrf_k=60.0, ranking=None, hints_at_ms=None, explain=False, now_ms, as_of_ms=None, tiers=2, scopes=(), kinds=None, tags=None, any_tags=None, where=None, session=None, since_ms=None, until_ms=None)")]
     #[expect(
         clippy::too_many_arguments,
         reason = "the keyword arguments of one Python method"
@@ -143,6 +156,9 @@ impl StoreIndex {
         depth: i64,
         weights: (f64, f64),
         rrf_k: f64,
+        ranking: Option<PyRef<'py, NativeRanking>>,
+        hints_at_ms: Option<i64>,
+        explain: bool,
         now_ms: i64,
         as_of_ms: Option<i64>,
         tiers: u32,
@@ -155,7 +171,7 @@ impl StoreIndex {
         since_ms: Option<i64>,
         until_ms: Option<i64>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let ranking = Ranking::new(k, depth, weights, rrf_k)?;
+        let asked = Asked::new(k, depth, weights, rrf_k, ranking.as_deref(), hints_at_ms)?;
         let conditions = r#where;
         let arguments = FilterArguments {
             now_ms,
@@ -173,15 +189,15 @@ impl StoreIndex {
         let filter = arguments.filter()?;
         let text = convert::text(text);
         let vector = vector.as_ref().map(convert::vector).transpose()?;
-        let found = py.detach(|| ranking.run(&self.index, &text, vector.as_deref(), &filter))?;
-        hits(py, &found)
+        let found = py.detach(|| asked.run(&self.index, &text, vector.as_deref(), 1.0, &filter))?;
+        hits(py, &found, explain)
     }
 
     #[pyo3(signature = (
-        texts, vectors, k, depth, *, weights = (1.0, 1.0), rrf_k = 60.0, now_ms, as_of_ms = None, tiers = 0b0010,
-        scopes = Vec::new(), kinds = None, tags = None, any_tags = None, r#where = None, session = None,
+        texts, vectors, k, depth, *, weights = (1.0, 1.0), rrf_k = 60.0, ranking = None,
+        hints_at_ms = None, ann_shares = None, explain = false, now_ms, as_of_ms = None, tiers = 0b0010, scopes = Vec::new(), kinds = None, tags = None, any_tags = None, r#where = None, session = None,
         since_ms = None, until_ms = None,
-    ), text_signature = "($self, texts, vectors, k, depth, *, weights=(1.0, 1.0), rrf_k=60.0, now_ms, as_of_ms=None, tiers=2, scopes=(), kinds=None, tags=None, any_tags=None, where=None, session=None, since_ms=None, until_ms=None)")]
+    ), text_signature = "($self, texts, vectors, k, depth, *, weights=(1.0, 1.0), rrf_k=60.0, ranking=None, hints_at_ms=None, ann_shares=None, explain=False, now_ms, as_of_ms=None, tiers=2, scopes=(), kinds=None, tags=None, any_tags=None, where=None, session=None, since_ms=None, until_ms=None)")]
     #[expect(
         clippy::too_many_arguments,
         reason = "the keyword arguments of one Python method"
@@ -195,6 +211,10 @@ impl StoreIndex {
         depth: i64,
         weights: (f64, f64),
         rrf_k: f64,
+        ranking: Option<PyRef<'py, NativeRanking>>,
+        hints_at_ms: Option<i64>,
+        ann_shares: Option<Vec<f64>>,
+        explain: bool,
         now_ms: i64,
         as_of_ms: Option<i64>,
         tiers: u32,
@@ -207,7 +227,7 @@ impl StoreIndex {
         since_ms: Option<i64>,
         until_ms: Option<i64>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let ranking = Ranking::new(k, depth, weights, rrf_k)?;
+        let asked = Asked::new(k, depth, weights, rrf_k, ranking.as_deref(), hints_at_ms)?;
         let conditions = r#where;
         let arguments = FilterArguments {
             now_ms,
@@ -241,13 +261,15 @@ impl StoreIndex {
                     let vector = vectors.as_ref().map(|(flat, _, ndim)| {
                         flat.get(at * ndim..(at + 1) * ndim).unwrap_or_default()
                     });
-                    ranking.run(&self.index, text, vector, &filter)
+                    let shares = ann_shares.as_deref().and_then(|shares| shares.get(at));
+                    let share = shares.copied().unwrap_or(1.0);
+                    asked.run(&self.index, text, vector, share, &filter)
                 })
                 .collect::<Result<Vec<_>>>()
         })?;
         let lists = found
             .iter()
-            .map(|found| hits(py, found))
+            .map(|found| hits(py, found, explain))
             .collect::<PyResult<Vec<_>>>()?;
         PyList::new(py, lists)
     }

@@ -7,17 +7,21 @@ mod write;
 pub use write::{Source as WriteSource, write};
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
 use crate::ann::{Mode, Query, Scored, VectorSegment};
 use crate::bm25::Norms;
+use crate::date::Span;
 use crate::error::Result;
 use crate::files::FileEntry;
-use crate::row::{Fixed, Row};
-use crate::source::{Current, RowSet, Selection, Source, TermPlace, Verdict, with_analyzer};
+use crate::row::{Fixed, Place, Row};
+use crate::source::{
+    Current, MOST_BESIDE, RowSet, Selection, Source, TermPlace, Verdict, beside, with_analyzer,
+    within,
+};
 use lexical::Lexical;
 use rows::Rows;
 
@@ -55,6 +59,8 @@ pub struct Segment {
     vectors: VectorSegment,
     /// Made at first need, for each set of tiers that was asked for.
     current: RwLock<Vec<(u32, Arc<Current>)>>,
+    /// Rows that stand in a session, by session, position and number; made at first need.
+    in_sessions: OnceLock<Vec<u32>>,
 }
 
 /// More sets of tiers than these are not remembered.
@@ -91,6 +97,7 @@ impl Segment {
             lexical,
             vectors,
             current: RwLock::default(),
+            in_sessions: OnceLock::new(),
         })
     }
 
@@ -151,20 +158,59 @@ impl Source for Segment {
         self.rows.row(row)
     }
 
+    fn place(&self, row: u32) -> Place {
+        self.rows.place(row)
+    }
+
+    fn beside(&self, place: Place, emit: &mut dyn FnMut(u32)) {
+        let rows = self.in_sessions.get_or_init(|| {
+            let mut rows: Vec<(u64, i64, u32)> = (0..self.rows())
+                .map(|row| (self.rows.place(row), row))
+                .filter(|(place, _)| place.group != 0)
+                .map(|(place, row)| (place.group, place.position, row))
+                .collect();
+            rows.sort_unstable();
+            rows.into_iter().map(|(.., row)| row).collect()
+        });
+        let at = |row: u32| {
+            let place = self.rows.place(row);
+            (place.group, place.position)
+        };
+        for position in beside(place.position) {
+            let wanted = (place.group, position);
+            let start = rows.partition_point(|&row| at(row) < wanted);
+            rows.iter()
+                .skip(start)
+                .take(MOST_BESIDE)
+                .take_while(|&&row| at(row) == wanted)
+                .for_each(|&row| emit(row));
+        }
+    }
+
+    fn time_range(&self) -> (i64, i64) {
+        self.rows.time_range()
+    }
+
+    fn within(&self, spans: &[Span], selection: &Selection) -> Selection {
+        within(self.rows.times(), spans, selection)
+    }
+
     fn length(&self, row: u32) -> u32 {
         self.rows.length(row)
     }
 
     fn terms_of(&self, row: u32, emit: &mut dyn FnMut(&str)) -> Result<()> {
-        let text = self.rows.text(row)?;
+        let row = self.rows.row(row)?;
         let mut terms = rustc_hash::FxHashSet::<Box<str>>::default();
         with_analyzer(|analyzer| {
-            analyzer.document(text, |term| {
-                if !terms.contains(term) {
-                    terms.insert(term.into());
-                    emit(term);
-                }
-            });
+            for words in row.words() {
+                analyzer.document(words, |term| {
+                    if !terms.contains(term) {
+                        terms.insert(term.into());
+                        emit(term);
+                    }
+                });
+            }
         });
         Ok(())
     }

@@ -10,18 +10,18 @@ use memmap2::Mmap;
 
 use crate::error::Result;
 use crate::files::{corrupt, create, map};
-use crate::row::{Fixed, Row};
+use crate::row::{Fixed, Place, Row};
 use crate::source::Standing;
 
 pub(crate) const NAME: &str = "rows";
 const MAGIC: u64 = u64::from_le_bytes(*b"amemrows");
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 const FOOTER: usize = 32;
 /// Stands for an absent time.
 const ABSENT: i64 = i64::MIN;
 
 /// Columns of 8 bytes, in their order in the file.
-const WIDE: usize = 9;
+const WIDE: usize = 11;
 const OFFSET: usize = 0;
 const KEY: usize = 1;
 const CREATED: usize = 2;
@@ -31,6 +31,8 @@ const VALID_TO: usize = 5;
 const POSITION: usize = 6;
 const PRIORITY: usize = 7;
 const TRUST: usize = 8;
+const GROUP: usize = 9;
+const TIME: usize = 10;
 /// Bytes of a row in all columns: the wide ones, length and order of keys (4 each), length byte, tier, flags.
 const ROW_BYTES: usize = WIDE * 8 + 2 * 4 + 3;
 
@@ -66,7 +68,7 @@ impl RowsWriter {
         row.encode(&mut buffer);
         self.push_encoded(
             row.key,
-            row.position,
+            row.place(),
             &row.fixed(),
             &buffer,
             length,
@@ -80,7 +82,7 @@ impl RowsWriter {
     pub(crate) fn push_encoded(
         &mut self,
         key: u64,
-        position: i64,
+        place: Place,
         fixed: &Fixed,
         variable: &[u8],
         length: u32,
@@ -94,9 +96,11 @@ impl RowsWriter {
             fixed.event_ms.unwrap_or(ABSENT),
             fixed.valid_from_ms.unwrap_or(ABSENT),
             fixed.valid_to_ms.unwrap_or(ABSENT),
-            position,
+            place.position,
             fixed.priority,
             fixed.trust,
+            place.group as i64,
+            place.time_ms,
         ];
         for (column, value) in self.wide.iter_mut().zip(values) {
             column.push(value);
@@ -146,6 +150,7 @@ pub(crate) struct Rows {
     order: Vec<u32>,
     length_bytes: Vec<u8>,
     tokens: u64,
+    time_range: (i64, i64),
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
@@ -185,7 +190,11 @@ impl Rows {
             order: Vec::new(),
             length_bytes: Vec::new(),
             tokens: 0,
+            time_range: (i64::MAX, i64::MIN),
         };
+        this.time_range = this.times().fold(this.time_range, |(first, last), time| {
+            (first.min(time), last.max(time))
+        });
         this.keys = this.wide(KEY).map(|key| key as u64).collect();
         let narrow = this.narrow();
         let (words, bytes) = narrow.split_at_checked(8 * rows).unwrap_or_default();
@@ -304,8 +313,22 @@ impl Rows {
         }
     }
 
-    pub(crate) fn position(&self, row: u32) -> i64 {
-        self.value(POSITION, row)
+    pub(crate) fn place(&self, row: u32) -> Place {
+        Place {
+            group: self.value(GROUP, row) as u64,
+            position: self.value(POSITION, row),
+            time_ms: self.value(TIME, row),
+        }
+    }
+
+    /// The earliest and the latest time.
+    pub(crate) fn time_range(&self) -> (i64, i64) {
+        self.time_range
+    }
+
+    /// The times of all rows, in order.
+    pub(crate) fn times(&self) -> impl Iterator<Item = i64> + '_ {
+        self.wide(TIME)
     }
 
     /// The encoded variable fields of a row.
@@ -332,7 +355,7 @@ impl Rows {
         Ok(Row {
             key: self.keys.get(row as usize).copied().unwrap_or(0),
             tier: fixed.tier,
-            position: self.position(row),
+            position: self.value(POSITION, row),
             created_ms: fixed.created_ms,
             event_ms: fixed.event_ms,
             valid_from_ms: fixed.valid_from_ms,
@@ -342,9 +365,5 @@ impl Rows {
             trust: fixed.trust,
             ..decoded
         })
-    }
-
-    pub(crate) fn text(&self, row: u32) -> Result<&str> {
-        Row::decode_text(self.variable(row)?).ok_or_else(|| self.broken(row))
     }
 }

@@ -106,10 +106,10 @@ fn fill(
                     let key = segment.keys().get(row as usize).copied().unwrap_or(0);
                     let (fixed, length) = (segment.fixed(row), segment.length(row));
                     let variable = segment.rows.variable(row)?;
-                    let position = segment.rows.position(row);
+                    let place = segment.rows.place(row);
                     writer.push_encoded(
                         key,
-                        position,
+                        place,
                         &fixed,
                         variable,
                         length,

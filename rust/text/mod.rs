@@ -311,6 +311,14 @@ pub fn fold(text: &str) -> String {
     folded
 }
 
+/// Folds case and takes diacritics off, đ too: the form in which words are matched however they are spelt.
+#[must_use]
+pub fn fold_base(text: &str) -> String {
+    let mut base = String::with_capacity(text.len());
+    unicode::fold_base(text, usize::MAX, &mut base);
+    base
+}
+
 /// Returns the 128-bit XXH3 of [`fold`]: equal for texts that differ in case, white space or Unicode form only.
 #[must_use]
 pub fn digest(text: &str) -> u128 {

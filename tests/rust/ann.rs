@@ -335,7 +335,7 @@ fn the_prefilter_and_the_graph_find_nearly_all() {
             assert_eq!(found, expected);
         }
     }
-    assert!(hits[0] >= 297, "4-bit prefilter: {} of 300", hits[0]);
+    assert!(hits[0] >= 297, "signs: {} of 300", hits[0]);
     assert!(hits[1] >= 285, "graph: {} of 300", hits[1]);
 }
 

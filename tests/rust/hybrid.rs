@@ -6,16 +6,20 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use agentmem::ann::Mode;
 use agentmem::filter::{Filter, parse_where};
-use agentmem::hybrid::{Hit, Index, Request};
+use agentmem::hybrid::{Hints, Hit, Index, Ranking, Request};
 use agentmem::row::Row;
 use agentmem::{Error, bm25};
 use proptest::prelude::*;
 use proptest::sample::select;
 
 const NDIM: usize = 8;
+static NO_HINTS: Hints = Hints::new();
+/// The measured ranking: rows of a session support one another.
+static RANKING: LazyLock<Ranking> = LazyLock::new(|| Ranking::measured(60.0));
 const NOW: i64 = 1_000_000;
 const WORDS: [&str; 12] = [
     "deploy",
@@ -170,7 +174,8 @@ fn request<'a>(text: &'a str, vector: Option<&'a [f32]>, filter: &'a Filter) -> 
         k: 200,
         depth: 200,
         weights: (1.0, 1.0),
-        rrf_k: 60.0,
+        ranking: &RANKING,
+        hints: &NO_HINTS,
         filter,
     }
 }
@@ -194,7 +199,14 @@ fn searches(index: &Index) -> agentmem::Result<Vec<Vec<Hit>>> {
         .copied()
         .chain(["coffee deploy 部署 nẵng auth", ""])
         .enumerate()
-        .map(|(seed, text)| index.search(&request(text, Some(&vector(seed as u64)), &filter)))
+        .map(|(seed, text)| {
+            // No row is in the first group; some are in the second.
+            let hints = vec![vec![(-9, -5)], vec![(seed as i64, 20), (30, 33)]];
+            index.search(&Request {
+                hints: &hints,
+                ..request(text, Some(&vector(seed as u64)), &filter)
+            })
+        })
         .collect()
 }
 

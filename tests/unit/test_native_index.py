@@ -104,7 +104,8 @@ def test_a_hit_shows_everything_that_was_applied(open_index: Any) -> None:
         assert hit[4] > 0
         assert hit[5] == pytest.approx(1.0)
         assert hit[6:16] == given[1:7] + given[14:18]
-        assert hit[16:] == given[7:14]
+        assert hit[16:23] == given[7:14]
+        assert hit[23:] == (None, None)
         assert (index.applied, index.live_len) == (12, 1)
         index.fold()
         assert (index.watermark, index.tail_len) == (12, 0)

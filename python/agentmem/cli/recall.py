@@ -19,12 +19,14 @@ def describe(hit: Hit) -> str:
     for name in ("bm25", "ann"):
         signal = hit.explanation[name]
         if signal["rank"] is None:
-            notes.append(f"{name}: not among its candidates (weight {signal['weight']:g})")
+            notes.append(f"{name}: not among its candidates")
         else:
             notes.append(
                 f"{name}: rank {signal['rank']}, score {signal['score']:.3f}, "
                 f"weight {signal['weight']:g}, part {signal['part']:.4f}"
             )
+    others = hit.explanation["parts"].items()
+    notes += [f"{name.replace('_', ' ')}: part {part['part']:.4f}" for name, part in others]
     return line + "\n        " + "; ".join(notes)
 
 

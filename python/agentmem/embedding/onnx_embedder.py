@@ -161,6 +161,14 @@ class OnnxEmbedder:
         return self._id
 
     @property
+    def languages(self) -> tuple[str, ...] | None:
+        """ISO 639-1 codes of what the model reads; None where a folder's model does not say.
+
+        Recall weighs the vectors of other languages less (``tiers/ranking.py``).
+        """
+        return ("en",) if isinstance(self._source, PackagedModel) else None
+
+    @property
     def ndim(self) -> int:
         """The length of each vector."""
         if self._ndim is None:

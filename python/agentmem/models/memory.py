@@ -165,8 +165,11 @@ class Hit:
     """One row that fits a query.
 
     ``score`` is the fused value; ``bm25_rank`` and ``ann_rank`` are the row's 1-based places in the
-    two signals, ``None`` where it is not among the candidates of that signal. ``relevance`` is
-    ``None`` until it is calibrated. ``explanation`` is filled by ``explain=True``.
+    two signals, ``None`` where it is not among the candidates of that signal. ``relevance`` is the
+    calibrated chance, 0 to 1, that the row is evidence for the question, ``None`` where one signal
+    did not run; a best hit below 0.05 mostly means that nothing fits (docs/quality.md).
+    ``explanation`` is
+    filled by ``explain=True``.
     """
 
     id: str

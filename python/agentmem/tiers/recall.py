@@ -9,10 +9,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from agentmem.errors import EmbedderMismatchError, InvalidInputError
-from agentmem.models import TIERS, TRUSTS, Hit, from_ms, make_hit, to_ms
+from agentmem.models import TIERS, TRUSTS, Hit, Ranking, from_ms, make_hit, to_ms
 from agentmem.store.conditions import check_where
 from agentmem.store.scopes import check_scope, join_scope
 from agentmem.tiers.fact_input import whole_text
+from agentmem.tiers.ranking import DEFAULT, RRF_K, explain_hit, native_ranking, share_of
 from agentmem.tiers.vectors import embed_query, given_vector
 
 if TYPE_CHECKING:
@@ -26,11 +27,7 @@ T = TypeVar("T")
 
 __all__ = ["RRF_K", "WEIGHTS", "recall", "recall_many"]
 
-# Measured, not taken from the paper, whose 60 stays the default of `agentmem.fuse`: with 20 the
-# right fact is among the first ten as often as with 60 where both signals are good, and evidence of
-# real conversations is found more often, since agreement far down the lists counts for less
-# (benches/bench_gates.py, benches/quality).
-RRF_K = 20.0
+# Every list of a signal is weighed by its signal's.
 WEIGHTS = (1.0, 1.0)
 MAX_K = 10_000
 MAX_QUERY_BYTES = 1024 * 1024
@@ -128,21 +125,17 @@ def filters(
     return found
 
 
-def to_hits(rows: Sequence[tuple[Any, ...]], *, explain: bool) -> list[Hit]:
+def to_hits(rows: Sequence[tuple[Any, ...]]) -> list[Hit]:
     """Return the public values of native hits."""
     hits = []
     for (
         key, score, bm25_rank, ann_rank, bm25_score, cosine, tier, kind, scope, session, position,
         text, subject, tags, metadata, sources, created_ms, event_ms, valid_from_ms, valid_to_ms,
-        is_current, priority, trust,
+        is_current, priority, trust, relevance, parts,
     ) in rows:  # fmt: skip
         explanation = None
-        if explain:
-            explanation = {
-                "rrf_k": RRF_K,
-                "bm25": _signal(bm25_rank, bm25_score, WEIGHTS[0]),
-                "ann": _signal(ann_rank, cosine, WEIGHTS[1]),
-            }
+        if parts is not None:
+            explanation = explain_hit(parts, bm25_score=bm25_score, cosine=cosine)
         hits.append(
             make_hit(
                 f"L{tier}:{key & NUMBER_BITS}",
@@ -152,7 +145,7 @@ def to_hits(rows: Sequence[tuple[Any, ...]], *, explain: bool) -> list[Hit]:
                 score,
                 bm25_rank,
                 ann_rank,
-                None,
+                relevance,
                 subject,
                 tags,
                 {} if metadata == "{}" else json.loads(metadata),
@@ -171,11 +164,6 @@ def to_hits(rows: Sequence[tuple[Any, ...]], *, explain: bool) -> list[Hit]:
             )
         )
     return hits
-
-
-def _signal(rank: int | None, score: float | None, weight: float) -> dict[str, Any]:
-    part = 0.0 if rank is None else weight / (RRF_K + rank)
-    return {"rank": rank, "score": score, "weight": weight, "part": part}
 
 
 def query_text(query: str) -> str:
@@ -211,6 +199,40 @@ def _also_over_a_move(ask: Callable[P, T]) -> Callable[P, T]:
     return asked
 
 
+def asked_of(
+    opened: Opened,
+    space: str,
+    k: int,
+    ranking: Ranking | None,
+    conditions: dict[str, Any],
+    *,
+    explain: bool,
+) -> dict[str, Any]:
+    """Return what a native search in the space of an embedder needs beside text and vector.
+
+    Raises:
+        InvalidInputError: k or the ranking is none.
+    """
+    check_k(k)
+    if ranking is None:
+        ranking = DEFAULT
+    elif not isinstance(ranking, Ranking):
+        raise InvalidInputError(f"ranking: an agentmem.Ranking is needed, {ranking!r} was given")
+    now_ms = opened.now_ms()
+    asked = {
+        "k": k,
+        "depth": depth_of(k),
+        "space": space,
+        "ranking": native_ranking(ranking, space),
+        "explain": explain,
+        "now_ms": now_ms,
+        **conditions,
+    }
+    if ranking.hints:
+        asked["hints_at_ms"] = conditions.get("as_of_ms", now_ms)
+    return asked
+
+
 @_also_over_a_move
 def recall(
     opened: Opened,
@@ -220,31 +242,25 @@ def recall(
     k: int,
     embedding: Any,
     explain: bool,
+    ranking: Ranking | None = None,
     **conditions: Any,
 ) -> list[Hit]:
     """Return the k rows below a scope that fit a query best; see ``Memory.recall``."""
     opened.check()
-    check_k(k)
-    text = query_text(query)
     embedder = opened.embedder
+    options = filters(scope, **conditions)
+    asked = asked_of(opened, embedder.id, k, ranking, options, explain=explain)
+    text = query_text(query)
+    share = 1.0
     if embedding is not None:
         vector: npt.NDArray[np.float32] | None = given_vector(embedding, embedder.ndim)
     elif not text or text.isspace():
         return []
     else:
         vector = embed_query(embedder, text)
-    rows = opened.index.search(
-        text,
-        vector,
-        space=embedder.id,
-        k=k,
-        depth=depth_of(k),
-        weights=WEIGHTS,
-        rrf_k=RRF_K,
-        now_ms=opened.now_ms(),
-        **filters(scope, **conditions),
-    )
-    return to_hits(rows, explain=explain)
+        share = share_of(embedder, text)
+    bm25, ann = WEIGHTS
+    return to_hits(opened.index.search(text, vector, weights=(bm25, ann * share), **asked))
 
 
 @_also_over_a_move
@@ -256,38 +272,39 @@ def recall_many(
     k: int,
     embeddings: Any,
     explain: bool,
+    ranking: Ranking | None = None,
     **conditions: Any,
 ) -> list[list[Hit]]:
     """Return the hits of several queries in one native call; see ``Memory.recall_many``."""
     opened.check()
-    check_k(k)
     if isinstance(queries, str):
         raise InvalidInputError("queries: several texts are needed, one string was given")
-    texts = [query_text(query) for query in queries]
+    embedder = opened.embedder
     options = filters(scope, **conditions)
+    asked = asked_of(opened, embedder.id, k, ranking, options, explain=explain)
+    asked["weights"] = WEIGHTS
+    texts = [query_text(query) for query in queries]
     if embeddings is not None and len(embeddings) != len(texts):
         raise InvalidInputError(
             f"embeddings: one a query is needed, {len(embeddings)} for {len(texts)} were given"
         )
-    embedder = opened.embedder
-    asked: dict[str, Any] = {"k": k, "depth": depth_of(k), "weights": WEIGHTS, "rrf_k": RRF_K}
-    asked["space"] = embedder.id
-    asked |= options | {"now_ms": opened.now_ms()}
     found: list[list[Hit]] = [[] for _ in texts]
     vectors: dict[int, npt.NDArray[np.float32]] = {}
+    shares: list[float] = []
     for at, text in enumerate(texts):
         if embeddings is not None:
             vectors[at] = given_vector(embeddings[at], embedder.ndim, argument=f"embeddings[{at}]")
+            shares.append(1.0)
         elif text and not text.isspace():
             vector = embed_query(embedder, text)
             if vector is None:
-                rows = opened.index.search(text, None, **asked)
-                found[at] = to_hits(rows, explain=explain)
+                found[at] = to_hits(opened.index.search(text, None, **asked))
             else:
                 vectors[at] = vector
+                shares.append(share_of(embedder, text))
     several = opened.index.search_many(
-        [texts[at] for at in vectors], list(vectors.values()), **asked
+        [texts[at] for at in vectors], list(vectors.values()), ann_shares=shares, **asked
     )
     for at, rows in zip(vectors, several, strict=True):
-        found[at] = to_hits(rows, explain=explain)
+        found[at] = to_hits(rows)
     return found

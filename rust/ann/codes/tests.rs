@@ -1,4 +1,4 @@
-//! What the 4-bit scan may miss, against the proven one.
+//! What the scan of signs may miss, against the proven one.
 
 use crate::ann::{Allowed, Mode, Query, VectorSegment, WriteOptions, normalise, write};
 
@@ -33,9 +33,9 @@ impl Random {
     }
 }
 
-/// What `Mode::Auto` says of its 4-bit regime: 0.9999 of the best 50, one order, exact scores.
+/// What `Mode::Auto` says of its regime of signs: the best 10, all but 0.05 % of the best 50, exact scores.
 #[test]
-fn the_prefilter_misses_one_in_ten_thousand_at_most() {
+fn the_prefilter_misses_five_in_ten_thousand_at_most() {
     const ROWS: u32 = 6_000;
     let ids: Vec<u64> = (0..u64::from(ROWS)).rev().collect();
     let mut random = Random(19);
@@ -50,7 +50,7 @@ fn the_prefilter_misses_one_in_ten_thousand_at_most() {
         let dir = tempfile::tempdir().expect("a folder");
         let files = write(dir.path(), ndim, vectors, NO_SYNC).expect("writes");
         let segment = VectorSegment::open(dir.path(), ndim, &files, Mode::Auto).expect("opens");
-        let (mut found, mut missed) = (0, 0);
+        let (mut found, mut missed, mut best) = (0, 0, 0);
         for (_, query) in &queries {
             let query = Query::new(query).expect("unit");
             let search = |mode| {
@@ -62,7 +62,17 @@ fn the_prefilter_misses_one_in_ten_thousand_at_most() {
             assert_eq!(auto.len(), 50);
             found += exact.iter().filter(|hit| auto.contains(hit)).count();
             missed += exact.iter().filter(|hit| !auto.contains(hit)).count();
+            best += exact
+                .iter()
+                .take(10)
+                .filter(|hit| !auto.contains(hit))
+                .count();
         }
-        assert!(missed <= 1, "{missed} of {} missed, {ndim}", found + missed);
+        assert!(
+            missed <= 10,
+            "{missed} of {} missed, {ndim}",
+            found + missed
+        );
+        assert!(best <= 1, "{best} of the best missed, {ndim}");
     }
 }

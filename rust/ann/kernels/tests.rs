@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ann::Query;
-use crate::ann::codes::pack_nibbles;
+use crate::ann::codes::pack_signs;
 use proptest::prelude::*;
 
 proptest! {
@@ -25,13 +25,13 @@ proptest! {
             .collect();
         let query = Query::new(&vector).expect("not zero");
         let stride = ndim.next_multiple_of(CHUNK);
-        let half = ndim.next_multiple_of(2 * CHUNK) / 2;
+        let eighth = stride / 8;
         let codes: Vec<u8> = (0..rows * stride)
             .map(|_| if seed % 5 == 0 { 255 } else { (next() as u8).max(1) })
             .collect();
-        let mut nibbles = vec![0; rows * half];
-        for (row, out) in codes.chunks(stride).zip(nibbles.chunks_mut(half)) {
-            pack_nibbles(row, out);
+        let mut signs = vec![0; rows * eighth];
+        for (row, out) in codes.chunks(stride).zip(signs.chunks_mut(eighth)) {
+            pack_signs(row, out);
         }
         let floats: Vec<u8> = (0..ndim)
             .flat_map(|_| ((next() as i32) as f32 * 1e-9).to_le_bytes())
@@ -48,7 +48,7 @@ proptest! {
             let mut sums = vec![0; rows];
             (level.codes)(&codes, stride, &query.planes, 77, &mut sums);
             let mut small = vec![0; rows];
-            (level.nibbles)(&nibbles, half, &query.planes, -5, &mut small);
+            (level.signs)(&signs, eighth, &query.signs, &mut small);
             let fine: Vec<[i32; 4]> = codes
                 .chunks(stride)
                 .map(|row| (level.fine)([row, row, &codes[..stride], row], &query.planes))
@@ -59,11 +59,12 @@ proptest! {
             let passed = (level.pass)(images, &sums, terms, threshold, (&mut places, &mut uppers));
             places.truncate(passed);
             uppers.truncate(passed);
+            let peak = (level.peak)(images, &sums, terms).to_bits();
             let mut encoded = vec![0x80; stride];
             let lost = (level.encode)(query.vector(), 0.01, 100.0, &mut encoded);
             let dot = (level.dot)(query.vector(), &floats);
             let uppers: Vec<u32> = uppers.iter().map(|x| x.to_bits()).collect();
-            (sums, small, fine, places, uppers, encoded, lost.to_bits(), dot.to_bits())
+            (sums, small, fine, places, uppers, encoded, lost.to_bits(), dot.to_bits(), peak)
         };
         let levels = levels();
         let expected = run(&levels[0]);
@@ -71,6 +72,18 @@ proptest! {
             let plain: i64 = row.iter().zip(&query.planes.coarse)
                 .map(|(&code, &q)| i64::from(code) * i64::from(q)).sum();
             prop_assert_eq!(plain - 77, i64::from(*sum));
+        }
+        let value = |at: usize| {
+            let bits = query.signs.planes.iter().enumerate()
+                .map(|(place, plane)| ((plane[at / 64] >> (at % 64)) as i32 & 1) << place)
+                .sum::<i32>();
+            if bits > 7 { bits - 16 } else { bits }
+        };
+        for (row, sum) in codes.chunks(stride).zip(&expected.1) {
+            let plain: i32 = (0..ndim)
+                .map(|at| if row[at] >= 0x80 { value(at) } else { -value(at) })
+                .sum();
+            prop_assert_eq!(plain, *sum);
         }
         for (row, sums) in codes.chunks(stride).zip(&expected.2) {
             let plain: i64 = row.iter().zip(&query.planes.wide)

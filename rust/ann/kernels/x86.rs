@@ -1,13 +1,16 @@
 //! The levels of x86-64: AVX2, AVX-VNNI and AVX-512 VNNI.
 #![allow(clippy::many_single_char_names)] // Four rows are a, b, c, d; the query is q.
 
-use super::{AHEAD, CHUNK, Kernels, Planes, dot_lanes, encode_plain, pass_plain, prefetch, scan};
+use super::{
+    AHEAD, CHUNK, Kernels, Planes, SignPlanes, dot_lanes, encode_plain, pass_plain, peak_plain,
+    prefetch, scan, scan_signs_plain,
+};
 #[allow(clippy::wildcard_imports)] // Some forty intrinsics.
 use std::arch::x86_64::*;
 
 pub(super) fn levels() -> Vec<Kernels> {
     let mut levels = Vec::new();
-    if is_x86_feature_detected!("avx2") {
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
         levels.push(AVX2);
         if is_x86_feature_detected!("avxvnni") {
             levels.push(AVX_VNNI);
@@ -19,8 +22,12 @@ pub(super) fn levels() -> Vec<Kernels> {
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512vnni")
         && is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("popcnt")
     {
         levels.push(AVX512);
+        if is_x86_feature_detected!("avx512vpopcntdq") {
+            levels.push(AVX512_POPCNT);
+        }
     }
     levels
 }
@@ -33,13 +40,12 @@ const AVX2: Kernels = Kernels {
     codes: |codes, stride, planes, bias, out| unsafe {
         scan_codes_avx2(codes, stride, planes, bias, out);
     },
-    nibbles: |codes, stride, planes, bias, out| unsafe {
-        scan_nibbles_avx2(codes, stride, planes, bias, out);
-    },
+    signs: |bits, stride, query, out| unsafe { scan_signs_popcnt(bits, stride, query, out) },
     dot: |query, row| unsafe { dot_avx2(query, row) },
     pass: |images, raw, terms, threshold, out| unsafe {
         pass_avx2(images, raw, terms, threshold, out)
     },
+    peak: |images, raw, terms| unsafe { peak_avx2(images, raw, terms) },
     encode: |vector, scale, inverse, codes| unsafe { encode_avx2(vector, scale, inverse, codes) },
 };
 const AVX_VNNI: Kernels = Kernels {
@@ -56,14 +62,19 @@ const AVX512: Kernels = Kernels {
     codes: |codes, stride, planes, bias, out| unsafe {
         scan_codes_avx512(codes, stride, planes, bias, out);
     },
-    nibbles: |codes, stride, planes, bias, out| unsafe {
-        scan_nibbles_avx512(codes, stride, planes, bias, out);
-    },
+    signs: |bits, stride, query, out| unsafe { scan_signs_popcnt(bits, stride, query, out) },
     dot: |query, row| unsafe { dot_avx512(query, row) },
     pass: |images, raw, terms, threshold, out| unsafe {
         pass_avx512(images, raw, terms, threshold, out)
     },
+    peak: |images, raw, terms| unsafe { peak_avx512(images, raw, terms) },
     encode: |vector, scale, inverse, codes| unsafe { encode_avx512(vector, scale, inverse, codes) },
+};
+
+const AVX512_POPCNT: Kernels = Kernels {
+    name: "avx512-vpopcntdq",
+    signs: |bits, stride, query, out| unsafe { scan_signs_avx512(bits, stride, query, out) },
+    ..AVX512
 };
 
 #[target_feature(enable = "avx2")]
@@ -85,6 +96,16 @@ fn pass_avx2(
     out: (&mut [u32], &mut [f32]),
 ) -> usize {
     pass_plain(images, raw, terms, threshold, out)
+}
+
+#[target_feature(enable = "avx2")]
+fn peak_avx2(images: [&[f32]; 2], raw: &[i32], terms: [f32; 3]) -> f32 {
+    peak_plain(images, raw, terms)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
+fn peak_avx512(images: [&[f32]; 2], raw: &[i32], terms: [f32; 3]) -> f32 {
+    peak_plain(images, raw, terms)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
@@ -232,25 +253,6 @@ fn fine_avx512(rows: [&[u8]; 4], planes: &Planes) -> [i32; 4] {
     sum4_512(lows)
 }
 
-/// Query chunks that a row of 4-bit codes meets: for the low and for the high halves.
-type Pair = [[i8; CHUNK]; 2];
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2")]
-fn nibbles_avx512(row: &[u8], pairs: &[Pair]) -> __m512i {
-    let mask = _mm512_set1_epi8(15);
-    let mut sum = _mm512_setzero_si512();
-    let mut more = _mm512_setzero_si512();
-    for (codes, [first, second]) in row.as_chunks().0.iter().zip(pairs) {
-        let codes = load512::<u8>(codes);
-        let low = _mm512_and_si512(codes, mask);
-        let high = _mm512_and_si512(_mm512_srli_epi16::<4>(codes), mask);
-        sum = _mm512_dpbusd_epi32(sum, low, load512(first));
-        more = _mm512_dpbusd_epi32(more, high, load512(second));
-    }
-    _mm512_add_epi32(sum, more)
-}
-
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2")]
 fn codes_avx512(row: &[u8], query: &[[i8; CHUNK]]) -> __m512i {
@@ -367,42 +369,6 @@ fn sum_avx2(rows: [&[u8]; 4], query: &[i16]) -> [i32; 4] {
 }
 
 #[inline]
-#[target_feature(enable = "avx2")]
-fn nibbles_avx2(rows: [&[u8]; 4], planes: &Planes) -> [i32; 4] {
-    let (a, b, c, d) = chunks4::<32>(rows);
-    let (a, b, c, d) = (
-        a.as_chunks::<2>().0,
-        b.as_chunks::<2>().0,
-        c.as_chunks::<2>().0,
-        d.as_chunks::<2>().0,
-    );
-    // Each 64-byte chunk of codes meets 64 + 64 bytes of query: four quarters of 32.
-    let quads = planes.coarse.as_chunks::<32>().0.as_chunks::<4>().0;
-    let mask = _mm256_set1_epi8(15);
-    let ones = _mm256_set1_epi16(1);
-    let mut sums = [_mm256_setzero_si256(); 4];
-    for ((((a, b), c), d), quad) in a.iter().zip(b).zip(c).zip(d).zip(quads) {
-        let rows = [a, b, c, d];
-        for half in 0..2 {
-            let first = load256(&quad[half]);
-            let second = load256(&quad[half + 2]);
-            for lane in 0..4 {
-                let codes = load256(&rows[lane][half]);
-                let low = _mm256_and_si256(codes, mask);
-                let high = _mm256_and_si256(_mm256_srli_epi16::<4>(codes), mask);
-                // Four products of at most 15 * 127 each: no saturation in 16 bits.
-                let products = _mm256_add_epi16(
-                    _mm256_maddubs_epi16(low, first),
-                    _mm256_maddubs_epi16(high, second),
-                );
-                sums[lane] = _mm256_add_epi32(sums[lane], _mm256_madd_epi16(products, ones));
-            }
-        }
-    }
-    sum4_256(sums)
-}
-
-#[inline]
 #[target_feature(enable = "avxvnni,avx2")]
 fn codes_avx_vnni(rows: [&[u8]; 4], planes: &Planes) -> [i32; 4] {
     let (a, b, c, d) = chunks4(rows);
@@ -454,17 +420,6 @@ fn scan_codes_avx512(codes: &[u8], stride: usize, planes: &Planes, bias: i32, ou
     }
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2")]
-fn scan_nibbles_avx512(codes: &[u8], stride: usize, planes: &Planes, bias: i32, out: &mut [i32]) {
-    let pairs = planes.coarse.as_chunks().0.as_chunks().0;
-    match pairs.first_chunk::<3>() {
-        Some(three) if stride == 3 * CHUNK => {
-            scan16(codes, stride, bias, out, |row| nibbles_avx512(row, three));
-        }
-        _ => scan16(codes, stride, bias, out, |row| nibbles_avx512(row, pairs)),
-    }
-}
-
 #[target_feature(enable = "avxvnni,avx2")]
 fn scan_codes_avx_vnni(codes: &[u8], stride: usize, planes: &Planes, bias: i32, out: &mut [i32]) {
     scan(codes, stride, bias, out, |rows| {
@@ -477,7 +432,77 @@ fn scan_codes_avx2(codes: &[u8], stride: usize, planes: &Planes, bias: i32, out:
     scan(codes, stride, bias, out, |rows| codes_avx2(rows, planes));
 }
 
-#[target_feature(enable = "avx2")]
-fn scan_nibbles_avx2(codes: &[u8], stride: usize, planes: &Planes, bias: i32, out: &mut [i32]) {
-    scan(codes, stride, bias, out, |rows| nibbles_avx2(rows, planes));
+#[target_feature(enable = "popcnt,avx2")]
+fn scan_signs_popcnt(bits: &[u8], stride: usize, query: &SignPlanes, out: &mut [i32]) {
+    scan_signs_plain(bits, stride, query, out);
+}
+
+/// Each lane of a register of counts, less its value: keeps the lane from falling below zero.
+const LANE_BIAS: i64 = 8 * 64;
+
+/// Σ value over the set bits of a row, by lane, each lane raised by [`LANE_BIAS`] a register; the query in `N` registers
+/// a plane.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vpopcntdq")]
+fn signs_held<const N: usize>(row: &[u8], masks: [u8; N], held: &[[__m512i; 4]; N]) -> __m512i {
+    let mut sum = _mm512_set1_epi64(N as i64 * LANE_BIAS);
+    for place in 0..N {
+        // SAFETY: the masks have a bit for each whole word of a row of this stride; no byte behind it is read.
+        let bits = unsafe {
+            let from = row.as_ptr().wrapping_add(CHUNK * place);
+            _mm512_maskz_loadu_epi64(masks[place], from.cast())
+        };
+        let [one, two, four, eight] =
+            held[place].map(|plane| _mm512_popcnt_epi64(_mm512_and_si512(bits, plane)));
+        let low = _mm512_add_epi64(one, _mm512_add_epi64(two, two));
+        let high = _mm512_sub_epi64(four, _mm512_add_epi64(eight, eight));
+        sum = _mm512_add_epi64(sum, _mm512_add_epi64(low, _mm512_slli_epi64::<2>(high)));
+    }
+    sum
+}
+
+/// Computes one sum a row, `N` registers each, and adds up the lanes of sixteen at once.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vpopcntdq,avx2")]
+fn scan_signs<const N: usize>(bits: &[u8], stride: usize, query: &SignPlanes, out: &mut [i32]) {
+    let mut held = [[_mm512_setzero_si512(); 4]; N];
+    for (plane, words) in query.planes.iter().enumerate() {
+        for (register, words) in held.iter_mut().zip(words.as_chunks::<8>().0) {
+            // SAFETY: the array is 64 readable bytes; the load needs no alignment.
+            register[plane] = unsafe { _mm512_loadu_si512(words.as_ptr().cast()) };
+        }
+    }
+    let mut masks = [u8::MAX; N];
+    masks[N - 1] = (u16::MAX >> (8 + 8 * N - stride / 8)) as u8;
+    let bias = 2 * 8 * N as i32 * LANE_BIAS as i32 + query.sum;
+    let (places, rest) = out.as_chunks_mut::<16>();
+    for (rows, place) in bits.chunks_exact(16 * stride).zip(&mut *places) {
+        prefetch(rows, AHEAD);
+        let mut sums = [_mm512_setzero_si512(); 16];
+        for (sum, row) in sums.iter_mut().zip(rows.chunks_exact(stride)) {
+            *sum = signs_held(row, masks, &held);
+        }
+        // No lane is negative or above 2^31: the upper halves of the lanes are zero.
+        let sums = sum16(&sums);
+        let sums = _mm512_sub_epi32(_mm512_add_epi32(sums, sums), _mm512_set1_epi32(bias));
+        // SAFETY: the array is 64 writable bytes; the store needs no alignment.
+        unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), sums) };
+    }
+    let done = 16 * places.len();
+    for (row, sum) in bits.chunks_exact(stride).skip(done).zip(rest) {
+        *sum = 2 * _mm512_reduce_add_epi64(signs_held(row, masks, &held)) as i32 - bias;
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512vpopcntdq,avx2,popcnt")]
+fn scan_signs_avx512(bits: &[u8], stride: usize, query: &SignPlanes, out: &mut [i32]) {
+    // A number of registers known to the compiler keeps the query in them.
+    match stride.div_ceil(CHUNK) {
+        1 if stride == 48 => scan_signs::<1>(bits, 48, query, out),
+        1 => scan_signs::<1>(bits, stride, query, out),
+        2 => scan_signs::<2>(bits, stride, query, out),
+        3 => scan_signs::<3>(bits, stride, query, out),
+        4 => scan_signs::<4>(bits, stride, query, out),
+        _ => scan_signs_plain(bits, stride, query, out),
+    }
 }

@@ -1,0 +1,68 @@
+"""What a host may change about the ranking of a recall."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from agentmem.errors import InvalidInputError
+
+__all__ = ["Ranking"]
+
+FUSIONS = ("rrf", "score")
+MOST = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """How the two signals become one ranking. The defaults are what was measured to be best.
+
+    ``recency`` and ``priority`` add at most their value, 0 to 1, times what the first place of one
+    signal adds, so they order what fits about equally well and never outvote both signals. They are
+    0 by default: on questions about a whole year they find less (docs/quality.md). How often a row
+    was recalled is not stored, so there is no term for usage.
+
+    Attributes:
+        fusion: ``"rrf"`` adds reciprocal ranks, ``"score"`` scores brought to 0..1 (min-max).
+        sessions: Let rows lend support to their neighbours in the session, and the session to all.
+        hints: Let times that the question names ("in late February", "tuần trước", "上个月") lift
+            rows of that time; nothing is left out.
+        recency: Weight of ``2 ** (-age / half_life_days)``; the age counts from the event, else
+            from the writing.
+        half_life_days: Days after which recency is half, above 0.
+        priority: Weight of ``priority / 100``.
+        diversity: 0 for no limit, else the largest share of the k hits that one session may fill,
+            rounded up; its other rows come after those of other sessions.
+
+    Raises:
+        InvalidInputError: A value is out of its range.
+    """
+
+    fusion: Literal["rrf", "score"] = "rrf"
+    sessions: bool = True
+    hints: bool = True
+    recency: float = 0.0
+    half_life_days: float = 30.0
+    priority: float = 0.0
+    diversity: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.fusion not in FUSIONS:
+            raise InvalidInputError(
+                f"fusion: {' or '.join(map(repr, FUSIONS))} is needed, {self.fusion!r} was given"
+            )
+        for name in ("recency", "priority", "diversity"):
+            value = _number(getattr(self, name), name)
+            if not 0.0 <= value <= MOST:
+                raise InvalidInputError(f"{name}: 0 to 1 is allowed, {value!r} was given")
+        if not _number(self.half_life_days, "half_life_days") > 0.0:
+            raise InvalidInputError(
+                f"half_life_days: more than 0 is needed, {self.half_life_days!r} was given"
+            )
+
+
+def _number(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InvalidInputError(f"{name}: a finite number is needed, {value!r} was given")
+    return value

@@ -1,0 +1,178 @@
+//! What times a question names, in three languages, and what it leaves alone.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use agentmem::date::{DAY_MS, civil, day_number, leading, month_days};
+use agentmem::hints::read;
+use proptest::prelude::*;
+
+/// 2025-03-15 12:00 UTC, a Saturday.
+fn now() -> i64 {
+    day_number(2025, 3, 15) * DAY_MS + DAY_MS / 2
+}
+
+/// The first group, as dates: first and last day of each span.
+fn dates(text: &str) -> Vec<String> {
+    let groups = read(text, now());
+    let day = |ms: i64| {
+        let (year, month, day) = civil(ms.div_euclid(DAY_MS));
+        format!("{year}-{month:02}-{day:02}")
+    };
+    groups
+        .first()
+        .into_iter()
+        .flatten()
+        .map(|&(from, until)| format!("{} {}", day(from), day(until - 1)))
+        .collect()
+}
+
+#[test]
+fn months_and_days() {
+    let cases = [
+        ("What did I do in late February?", "2025-02-18 2025-02-28"),
+        ("at the end of January", "2025-01-18 2025-01-31"),
+        ("in early-January", "2025-01-01 2025-01-12"),
+        ("in mid-February, who called", "2025-02-09 2025-02-21"),
+        ("on March 3rd", "2025-03-03 2025-03-03"),
+        ("on the 3rd of March", "2025-03-03 2025-03-03"),
+        ("from January 6th to 9th", "2025-01-06 2025-01-09"),
+        ("January 6-9", "2025-01-06 2025-01-09"),
+        ("In April?", "2024-04-01 2024-04-30"),
+        ("last May", "2024-05-01 2024-05-31"),
+        ("Tháng 2 tôi đã gặp ai?", "2025-02-01 2025-02-28"),
+        ("cuối tháng hai", "2025-02-18 2025-02-28"),
+        ("ngày 3 tháng 3", "2025-03-03 2025-03-03"),
+        ("2月份的会议", "2025-02-01 2025-02-28"),
+        ("2月底", "2025-02-18 2025-02-28"),
+        ("3月3日下午", "2025-03-03 2025-03-03"),
+        ("十二月初", "2024-12-01 2024-12-12"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(
+            dates(text).first().map(String::as_str),
+            Some(expected),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn with_a_year_there_is_one_reading() {
+    let cases = [
+        ("in March 2024", "2024-03-01 2024-03-31"),
+        ("February 29th, 2024", "2024-02-29 2024-02-29"),
+        ("on 2024-02-27", "2024-02-27 2024-02-27"),
+        ("in 2023", "2023-01-01 2023-12-31"),
+        ("ngày 3/8/2024", "2024-08-03 2024-08-03"),
+        ("tháng 8 năm 2024", "2024-08-01 2024-08-31"),
+        ("2024年8月3日", "2024-08-03 2024-08-03"),
+        ("2024年发生了什么", "2024-01-01 2024-12-31"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(dates(text), [expected], "{text}");
+        assert_eq!(read(text, now()).len(), 1);
+    }
+    // Without one the years before are tried too, and what is planned is meant as well.
+    assert_eq!(
+        dates("in April"),
+        ["2024-04-01 2024-04-30", "2025-04-01 2025-04-30"]
+    );
+    assert!(read("in April", now()).len() > 3);
+}
+
+#[test]
+fn times_from_now() {
+    let cases = [
+        ("yesterday", "2025-03-14 2025-03-14"),
+        ("What was said last night", "2025-03-14 2025-03-14"),
+        ("last week", "2025-03-03 2025-03-09"),
+        ("last month", "2025-02-01 2025-02-28"),
+        ("this year", "2025-01-01 2025-12-31"),
+        ("last Friday", "2025-03-14 2025-03-14"),
+        ("last Saturday", "2025-03-08 2025-03-08"),
+        ("three days ago", "2025-03-12 2025-03-12"),
+        ("a couple of weeks ago", "2025-02-26 2025-03-04"),
+        ("in the past 3 days", "2025-03-12 2025-03-15"),
+        ("tuần trước", "2025-03-03 2025-03-09"),
+        ("tuan truoc", "2025-03-03 2025-03-09"),
+        ("tháng trước", "2025-02-01 2025-02-28"),
+        ("hôm qua", "2025-03-14 2025-03-14"),
+        ("3 ngày trước", "2025-03-12 2025-03-12"),
+        ("năm ngoái", "2024-01-01 2024-12-31"),
+        ("上个月", "2025-02-01 2025-02-28"),
+        ("上周", "2025-03-03 2025-03-09"),
+        ("上星期", "2025-03-03 2025-03-09"),
+        ("昨天", "2025-03-14 2025-03-14"),
+        ("三天前", "2025-03-12 2025-03-12"),
+        ("去年", "2024-01-01 2024-12-31"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(dates(text), [expected], "{text}");
+    }
+}
+
+#[test]
+fn composed_and_decomposed_accents_read_alike() {
+    assert_eq!(
+        dates("tua\u{302}\u{300}n tru\u{31b}o\u{31b}\u{301}c"),
+        dates("tuần trước")
+    );
+}
+
+#[test]
+fn what_names_no_time_is_left_alone() {
+    for text in [
+        "",
+        "May I see the march of progress?",
+        "port 8080 and version 3.11",
+        "máy tính của tôi",
+        "augment the decision",
+        "a second opinion",
+        "上海 月亮",
+        "the last 3 hops",
+        "section 3/4",
+        "🎉 \u{0} (((",
+    ] {
+        assert!(read(text, now()).is_empty(), "{text}: {:?}", dates(text));
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read(text in "\\PC{0,80}", now in any::<i32>()) {
+        for (from, until) in read(&text, i64::from(now) * 1_000_000).into_iter().flatten() {
+            prop_assert!(from < until);
+        }
+    }
+
+    #[test]
+    fn any_run_of_its_words_is_read(
+        words in prop::collection::vec(
+            prop::sample::select(vec![
+                "january", "may", "31", "30th", "the", "of", "2024", "last", "week", "ago", "999", "tháng",
+                "hai", "năm", "trước", "ngày", "/", "-", "年", "月", "上", "个", "十", "二", "前", "end", "0",
+            ]),
+            0..12,
+        ),
+        now in any::<i32>(),
+    ) {
+        for (from, until) in read(&words.join(" "), i64::from(now) * 1_000_000).into_iter().flatten() {
+            prop_assert!(from < until);
+        }
+    }
+
+    #[test]
+    fn days_have_dates_and_back(day in -1_000_000_i64..1_000_000) {
+        let (year, month, date) = civil(day);
+        prop_assert!((1..=12).contains(&month));
+        prop_assert!((1..=month_days(year, month)).contains(&date));
+        prop_assert_eq!(day_number(year, month, date), day);
+    }
+}
+
+#[test]
+fn leading_dates() {
+    assert_eq!(leading("1970-01-02"), Some(DAY_MS));
+    assert_eq!(leading("(1970-01-02) x"), Some(DAY_MS));
+    assert_eq!(leading("1970-13-02"), None);
+    assert_eq!(leading("on 1970-01-02"), None);
+}
