@@ -2,7 +2,7 @@
 
 Nothing of them is kept here. `AGENTMEM_LANGGRAPH_TESTS` may name a folder with the unpacked or
 packed source distributions; else pip downloads those of the installed versions. Where neither is to
-be had the tests are skipped.
+be had the tests are skipped. They sleep through lives of entries, so they run with `--long` only.
 """
 
 import os
@@ -92,6 +92,7 @@ def outcomes(report):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("distribution", SUITES)
 def test_their_tests_pass_with_our_stores(distribution, tmp_path):

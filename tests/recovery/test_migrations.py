@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -117,8 +118,12 @@ def test_a_step_that_fails_or_breaks_a_reference_is_rolled_back(tmp_path, monkey
         assert database.write(lambda t: t.change("add", 1, 1)) == 1
 
 
-def test_killed_at_every_write_it_resumes(scratch, monkeypatch, cut_shim):
-    """The process is killed before each of its writes in turn, until one run comes through."""
+def test_killed_at_every_write_it_resumes(scratch, monkeypatch, cut_shim, request):
+    """The process is killed before each of its writes in turn, until one run comes through.
+
+    Without ``--long`` before every fifth.
+    """
+    step = 1 if request.config.getoption("--long") else 5
     code = f"""
 import sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
@@ -132,10 +137,11 @@ migrations.MIGRATIONS = (migrations.MIGRATIONS[0], steps.NOTES, steps.SIZES, ste
 Database(Path(sys.argv[1])).close()
 """
     kills = 0
-    for at in range(0, 400, 2):
+    before, epoch = old_store(scratch / "old", monkeypatch, rows=60)
+    use(monkeypatch, NOTES, SIZES, INDEX)
+    for at in range(0, 400, step):
         root = scratch / f"root{at}"
-        root.mkdir()
-        before, epoch = old_store(root / "store", monkeypatch, rows=60)
+        shutil.copytree(scratch / "old", root / "store")
         environment = os.environ | {
             "LD_PRELOAD": str(cut_shim),
             "CUT_ROOT": str(root),
@@ -150,7 +156,6 @@ Database(Path(sys.argv[1])).close()
             check=False,
         )
         assert child.returncode in (0, -signal.SIGKILL), child.stderr
-        use(monkeypatch, NOTES, SIZES, INDEX)
         with Database(root / "store") as database:
             assert digest(database) == before, f"killed at {at}"
             assert database.epoch == epoch
