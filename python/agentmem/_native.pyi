@@ -32,6 +32,7 @@ __all__ = [
     "read_hints",
     "redact",
     "redact_many",
+    "session_lines",
 ]
 
 build_profile: Final[str]

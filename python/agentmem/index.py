@@ -33,6 +33,8 @@ __all__ = ["SearchIndex"]
 FOLD_AT = 1_000
 FOLD_AT_REST = 200
 IDLE_S = 2.0
+# The longest pause between two tries to leave an index at rest whose folds fail.
+MAX_REST_PAUSE_S = 60.0
 CATCH_UP_BATCH = 2_000
 REBUILD_FOLD = 16_384
 # As many changes in such a time are a bulk write.
@@ -75,6 +77,8 @@ class SearchIndex:
         self._next_forced_fold = TAIL_LIMIT
         # What was applied when the index was last left at rest.
         self._rested_at = -1
+        # How long to wait after a fold at rest that failed, and until when (monotonic seconds).
+        self._rest_pause_s = self._rest_after_s = 0.0
         self.rebuilds = 0
         self.last_fold_error: Exception | None = None
         self._make_folder()
@@ -154,13 +158,16 @@ class SearchIndex:
         if self._native.tail_len >= self._next_forced_fold:
             self._try_fold(minimum=1, wait=True)
 
-    def _try_fold(self, *, minimum: int, wait: bool, settle: bool = False) -> None:
+    def _try_fold(self, *, minimum: int, wait: bool, settle: bool = False) -> bool:
+        """Fold; False where that failed."""
         try:
             self.fold(minimum=minimum, wait=wait, settle=settle)
         except Exception as error:  # noqa: BLE001
             # A failed fold changes nothing; a later one tries again and stats() shows it.
             self.last_fold_error = error
             self._next_forced_fold = max(TAIL_LIMIT, self._native.tail_len + TAIL_LIMIT)
+            return False
+        return True
 
     def catch_up(self) -> None:
         """Apply every committed change that this process has not seen yet.
@@ -311,7 +318,8 @@ class SearchIndex:
         if self._closed or self._database.is_closed:
             return False
         if not woken:
-            self._rest()
+            if time.monotonic() >= self._rest_after_s:
+                self._rest()
         elif self._is_in_bulk():
             self._wake.set()
         elif self._native.tail_len >= FOLD_AT:
@@ -322,8 +330,12 @@ class SearchIndex:
         """Leave few segments, and a small tail to be replayed: cheaper than one more segment."""
         applied = self._native.applied
         if applied != self._rested_at:
-            self._try_fold(minimum=FOLD_AT_REST, wait=False, settle=True)
-            self._rested_at = applied
+            if self._try_fold(minimum=FOLD_AT_REST, wait=False, settle=True):
+                self._rested_at = applied
+                self._rest_pause_s = 0.0
+            else:
+                self._rest_pause_s = min(max(2 * self._rest_pause_s, IDLE_S), MAX_REST_PAUSE_S)
+                self._rest_after_s = time.monotonic() + self._rest_pause_s
 
     def _is_in_bulk(self) -> bool:
         """Whether so much is being written that a later, larger segment is the better one."""

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import subprocess
+import time
 
 import numpy as np
 import pytest
@@ -143,6 +144,8 @@ def test_a_background_fold_that_fails_is_shown_and_stops_no_write(tmp_path, monk
             assert memory.stats().tail == 900
             check_all(memory, kept)
             memory.remember(text_of(901), embedding=vector(901))
+            # So long that a fold at rest has failed since the last write.
+            time.sleep(0.5)
             # A folder that can't be written is still opened, and what it lacks is in memory.
             with Memory(folder, embedder=SPACE) as second:
                 assert second.recall("row901", k=1, embedding=vector(901))[0].text == text_of(901)

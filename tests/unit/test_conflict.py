@@ -57,6 +57,14 @@ def test_nothing_known_is_new():
     assert judge(candidate("The user lives in Oslo."), []).action == "new"
 
 
+def test_another_value_of_a_slot_is_no_duplicate_though_its_words_mean_nothing():
+    """The values are words that say nothing of a topic: only the slot tells them apart."""
+    slot = {"subject": "team", "attribute": "builds"}
+    held = Held("L1:1", "builds is done with make", "decision", **slot, value="make")
+    told = candidate("builds is done with just", "decision", **slot, value="just")
+    assert judge(told, [held], cosines={"L1:1": 0.95}).action == "supersede"
+
+
 def test_the_same_words_are_a_duplicate_whatever_their_case():
     verdict = judge(candidate("the user lives in  Oslo"), [Held("L1:1", "The user lives in Oslo.")])
     assert (verdict.action, verdict.facts) == ("duplicate", ("L1:1",))

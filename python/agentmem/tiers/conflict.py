@@ -127,9 +127,11 @@ def judge(
     """
     own = features(candidate.text)
     plain = _fold(candidate.text)
+    # Another value of one slot is no duplicate, however much of the words is the same.
+    other = {fact.id for fact in _by_slot(candidate, own, known)}
     for fact in known:
-        if _fold(fact.text) == plain or _is_near(
-            candidate, own, fact, (cosines or {}).get(fact.id)
+        if _fold(fact.text) == plain or (
+            fact.id not in other and _is_near(candidate, own, fact, (cosines or {}).get(fact.id))
         ):
             return Judgement("duplicate", (fact.id,))
     held = [fact for fact in known if fact.trust <= trust]
