@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from agentmem.errors import InvalidInputError
+from agentmem.errors import InvalidInputError, StoreBusyError
 from agentmem.models import (
     Captured,
     Compacted,
@@ -97,6 +98,10 @@ class Memory(Operations, Pipeline):
             extractor=checked_extractor(extractor),
             extractor_timeout_s=checked_timeout(extractor_timeout_s),
         )  # fmt: skip
+        if self._shared.is_purge_due:
+            # A crash ended it. While another process is at it, it is that one's.
+            with suppress(StoreBusyError):
+                self.purge()
         if consolidate == "background":
             self.start_consolidation()
 
@@ -264,22 +269,41 @@ class Memory(Operations, Pipeline):
         ids: str | Sequence[str] | None = None,
         *,
         where: Mapping[str, Any] | None = None,
+        scope: str | None = None,
+        session: str | None = None,
+        source: str | Sequence[str] | None = None,
+        query: str | None = None,
         dry_run: bool = False,
     ) -> Forgotten:
-        """Remove rows, and what rests on them alone, from the store and every index.
+        """Remove rows of any tier, and what rests on them alone, from the store and every index.
 
-        With a fact go the versions that it replaced, never a newer one. ``purge`` afterwards
-        leaves no byte of the text in the folder.
+        With a fact go the versions that it replaced, never a newer one; with a turn the host's
+        record. Scenes that lose members are made again from what is left, in the same transaction;
+        persona versions that quote what goes, go, and the persona is written again. A replay of a
+        log does not bring its forgotten records back. ``purge`` afterwards leaves no byte of the
+        text in the folder.
 
         Args:
-            ids: One id or several.
+            ids: One id or several, of any tier.
             where: A condition on current facts, as in ``recall``; not empty.
+            scope: A scope below this one, ``""`` for this one: all that is in it and below, with
+                the names of its sessions.
+            session: All that was captured or remembered of a session.
+            source: One id or several: they and all facts that rest on them, even if on others too;
+                or ``"user"``, ``"assistant"``, ``"imported"`` or ``"tool"``: all that came from
+                there.
+            query: Words: every turn, record and fact, of any version, in which they stand one after
+                the other, whatever the case and white space.
             dry_run: Only say what would go.
 
         Raises:
+            InvalidInputError: None or several of the selectors are given, or one is wrong.
             NotFoundError: An id does not exist in this scope; nothing is removed.
         """
-        return forget(self._shared.database, self._scope, ids, where, dry_run=dry_run)
+        return forget(
+            self._shared, self._scope, ids=ids, where=where, below=scope, session=session,
+            source=source, query=query, dry_run=dry_run,
+        )  # fmt: skip
 
     # Reads
 
