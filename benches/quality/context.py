@@ -50,9 +50,7 @@ class Held:
         else:
             self._capture(records)
         self.report = self.memory.consolidate()
-        self.sources_of = {
-            fact.id: fact.sources for fact in self.memory.facts(limit=100_000)
-        }
+        self.sources_of = {fact.id: fact.sources for fact in self.memory.facts(limit=100_000)}
 
     def _remember(self) -> None:
         documents = self.collection.documents
@@ -109,7 +107,9 @@ class Held:
         made = self.memory.context(question, budget_tokens=budget, deadline_s=60.0)
         assert not made.degraded, made.degraded
         assert made.tokens <= budget
-        return self.evidence(item.id for item in made.items if item.tier in ("L0", "L1")), made.tokens
+        return self.evidence(
+            item.id for item in made.items if item.tier in ("L0", "L1")
+        ), made.tokens
 
 
 def measure(held: Held, budgets: Sequence[int] = BUDGETS) -> dict[str, dict[int, float]]:

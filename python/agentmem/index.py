@@ -314,7 +314,7 @@ class SearchIndex:
         if not total or not manifest.is_file():
             return 0.0
         members = json.loads(manifest.read_text("utf-8"))["manifest"]["members"]
-        needed = sum(
+        needed: int = sum(
             file["bytes"]
             for member in members
             for file in (*member["segment"]["files"], *member["segment"]["vectors"])

@@ -15,7 +15,6 @@ from agentmem.models import (
     Captured,
     Compacted,
     Fact,
-    Forgotten,
     Hit,
     Persona,
     Ranking,
@@ -29,7 +28,6 @@ from agentmem.operations import Operations
 from agentmem.pipeline import Pipeline, checked_extractor, checked_timeout
 from agentmem.protocols import Clock, Embedder, Extractor, GivenEmbeddings, TokenCounter
 from agentmem.store.scopes import check_scope, join_scope
-from agentmem.tiers.forget import forget
 from agentmem.tiers.inspect import get, history, list_facts
 from agentmem.tiers.recall import recall, recall_many
 from agentmem.tiers.remember import remember
@@ -263,47 +261,6 @@ class Memory(Operations, Pipeline):
         if self._shared.worker is not None:
             self._shared.worker.ensure()
         return capture(self._shared, self._scope, messages, session=session, format_=format)
-
-    def forget(
-        self,
-        ids: str | Sequence[str] | None = None,
-        *,
-        where: Mapping[str, Any] | None = None,
-        scope: str | None = None,
-        session: str | None = None,
-        source: str | Sequence[str] | None = None,
-        query: str | None = None,
-        dry_run: bool = False,
-    ) -> Forgotten:
-        """Remove rows of any tier, and what rests on them alone, from the store and every index.
-
-        With a fact go the versions that it replaced, never a newer one; with a turn the host's
-        record. Scenes that lose members are made again from what is left, in the same transaction;
-        persona versions that quote what goes, go, and the persona is written again. A replay of a
-        log does not bring its forgotten records back. ``purge`` afterwards leaves no byte of the
-        text in the folder.
-
-        Args:
-            ids: One id or several, of any tier.
-            where: A condition on current facts, as in ``recall``; not empty.
-            scope: A scope below this one, ``""`` for this one: all that is in it and below, with
-                the names of its sessions.
-            session: All that was captured or remembered of a session.
-            source: One id or several: they and all facts that rest on them, even if on others too;
-                or ``"user"``, ``"assistant"``, ``"imported"`` or ``"tool"``: all that came from
-                there.
-            query: Words: every turn, record and fact, of any version, in which they stand one after
-                the other, whatever the case and white space.
-            dry_run: Only say what would go.
-
-        Raises:
-            InvalidInputError: None or several of the selectors are given, or one is wrong.
-            NotFoundError: An id does not exist in this scope; nothing is removed.
-        """
-        return forget(
-            self._shared, self._scope, ids=ids, where=where, below=scope, session=session,
-            source=source, query=query, dry_run=dry_run,
-        )  # fmt: skip
 
     # Reads
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +12,7 @@ from agentmem.models import Forgotten, Imported, Purged, Retention, Stats, Verif
 from agentmem.opened import Opened, Progress
 from agentmem.protocols import Embedder
 from agentmem.tiers import retention, transfer
+from agentmem.tiers.forget import forget
 from agentmem.tiers.import_rows import import_
 from agentmem.tiers.inspect import stats, verify
 from agentmem.tiers.purge import purge
@@ -48,6 +49,47 @@ class Operations:
     def rebuild_index(self) -> None:
         """Make the search index anew from the store; no row is lost and no model is needed."""
         self._shared.index.rebuild()
+
+    def forget(
+        self,
+        ids: str | Sequence[str] | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        scope: str | None = None,
+        session: str | None = None,
+        source: str | Sequence[str] | None = None,
+        query: str | None = None,
+        dry_run: bool = False,
+    ) -> Forgotten:
+        """Remove rows of any tier, and what rests on them alone, from the store and every index.
+
+        With a fact go the versions that it replaced, never a newer one; with a turn the host's
+        record. Scenes that lose members are made again from what is left, in the same transaction;
+        persona versions that quote what goes, go, and the persona is written again. A replay of a
+        log does not bring its forgotten records back. ``purge`` afterwards leaves no byte of the
+        text in the folder.
+
+        Args:
+            ids: One id or several, of any tier.
+            where: A condition on current facts, as in ``recall``; not empty.
+            scope: A scope below this one, ``""`` for this one: all that is in it and below, with
+                the names of its sessions.
+            session: All that was captured or remembered of a session.
+            source: One id or several: they and all facts that rest on them, even if on others too;
+                or ``"user"``, ``"assistant"``, ``"imported"`` or ``"tool"``: all that came from
+                there.
+            query: Words: every turn, record and fact, of any version, in which they stand one after
+                the other, whatever the case and white space.
+            dry_run: Only say what would go.
+
+        Raises:
+            InvalidInputError: None or several of the selectors are given, or one is wrong.
+            NotFoundError: An id does not exist in this scope; nothing is removed.
+        """
+        return forget(
+            self._shared, self._scope, ids=ids, where=where, below=scope, session=session,
+            source=source, query=query, dry_run=dry_run,
+        )  # fmt: skip
 
     def purge(self) -> Purged:
         """Rewrite the files so that no byte of forgotten text is left in the folder.

@@ -55,7 +55,9 @@ def test_8_no_filter_loses_a_match_that_exists(memory):
             "valid_from": start + timedelta(days=rng.randrange(60)), "scope": rng.choice(("acme/a", "acme/b")),
         }  # fmt: skip
         fact = memory.scoped(row["scope"]).remember(
-            f"walnut note {n}", embedding=AT, **{name: row[name] for name in ("kind", "session", "tags", "valid_from")}
+            f"walnut note {n}",
+            embedding=AT,
+            **{name: row[name] for name in ("kind", "session", "tags", "valid_from")},
         )
         rows.append((fact.id, row))
     for kinds, session, tags, since, until, scope in itertools.product(
@@ -142,7 +144,9 @@ class Hanging:
         return np.array([AT] * len(texts), np.float32)
 
 
-def test_11_with_a_hanging_vector_leg_the_rest_comes_within_the_deadline_and_recall_raises(tmp_path):
+def test_11_with_a_hanging_vector_leg_the_rest_comes_within_the_deadline_and_recall_raises(
+    tmp_path,
+):
     embedder = Hanging()
     with Memory(tmp_path / "m", embedder=embedder, extractor=Statements()) as memory:
         memory.capture(say("decision team host is fly", "we deploy to Fly.io"), session="s")

@@ -42,7 +42,8 @@ def test_no_content_closes_the_fence_or_makes_an_item_of_its_own(texts):
 def test_what_is_shown_can_be_read_back(text):
     plain = text.replace("\r\n", "\n")
     # html.unescape gives neither surrogates nor C1 and control characters back.
-    kept = "".join(one for one in plain if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cs", "Cn", "Co"))  # fmt: skip
+    lost = ("Cc", "Cs", "Cn", "Co")
+    kept = "".join(one for one in plain if one in "\n\t" or unicodedata.category(one) not in lost)
     assert html.unescape(escape(kept).replace("\n  ", "\n")) == kept
 
 
@@ -84,7 +85,9 @@ def test_capture_keeps_what_was_said_and_not_what_was_injected(memory):
         assert OPEN not in json.dumps(record)
     assert all("Fly.io" not in hit.text for hit in memory.recall("x", tiers=("L0",), embedding=AT))
     # The host's clean message is the same message.
-    assert memory.capture([{"role": "user", "content": "Where do we deploy?"}], session="s").new == 0
+    assert (
+        memory.capture([{"role": "user", "content": "Where do we deploy?"}], session="s").new == 0
+    )
 
 
 def test_a_tools_result_that_shows_the_memory_is_not_stored_again(memory):

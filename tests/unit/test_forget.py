@@ -42,7 +42,9 @@ class TestEveryTier:
     @pytest.mark.parametrize("way", ["session", "query", "ids"])
     def test_the_words_are_gone_from_every_row_and_the_rest_is_there(self, filled, way):
         memory = filled
-        asked = WAYS[way] or {"ids": [f"L0:{n}" for (n,) in memory.sql("SELECT id FROM turns WHERE session = 'bad'")]}
+        asked = WAYS[way] or {
+            "ids": [f"L0:{n}" for (n,) in memory.sql("SELECT id FROM turns WHERE session = 'bad'")]
+        }
         preview = memory.forget(**asked, dry_run=True)
         before = tables(memory)
         assert before == tables(memory)
@@ -82,7 +84,14 @@ class TestEveryTier:
             assert all(OTHER not in entry.text for entry in version.entries)
 
     def test_scenes_keep_the_members_that_are_left(self, memory):
-        memory.capture(say("We debug the login test.", f"The {WORD} breaks the login test.", "The login test is green."), session="s")
+        memory.capture(
+            say(
+                "We debug the login test.",
+                f"The {WORD} breaks the login test.",
+                "The login test is green.",
+            ),
+            session="s",
+        )
         memory.consolidate()
         (scene,) = memory.scenes()
         (bad,) = [one for one in scene.members if WORD in memory.get(one).text]
@@ -124,7 +133,8 @@ class TestSelectors:
 
     def test_a_source_goes_with_all_that_rests_on_it(self, memory):
         page, said = memory.capture(
-            [{"role": "tool", "tool_call_id": "1", "content": "poison"}, *say("fact a b is c")], session="s"
+            [{"role": "tool", "tool_call_id": "1", "content": "poison"}, *say("fact a b is c")],
+            session="s",
         ).ids
         first = memory.remember("first", sources=[page])
         second = memory.remember("second", sources=[first.id, said])

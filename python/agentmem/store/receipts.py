@@ -29,7 +29,8 @@ def insert(
 def unpurged(connection: apsw.Connection) -> list[int]:
     """Return the receipts whose rows may still have bytes in the folder."""
     return [
-        row[0] for row in connection.execute("SELECT id FROM receipts WHERE NOT is_purged ORDER BY id")
+        row[0]
+        for row in connection.execute("SELECT id FROM receipts WHERE NOT is_purged ORDER BY id")
     ]
 
 

@@ -63,7 +63,12 @@ _MAY_GO: Final = {
     2: "1",
     3: "personas.superseded_ms IS NOT NULL",
 }  # fmt: skip
-_FIRST: Final = {0: "NULL", 1: "facts.superseded_ms IS NULL", 2: "scenes.superseded_ms IS NULL", 3: "NULL"}
+_FIRST: Final = {
+    0: "NULL",
+    1: "facts.superseded_ms IS NULL",
+    2: "scenes.superseded_ms IS NULL",
+    3: "NULL",
+}
 
 
 class Policy(NamedTuple):
@@ -143,9 +148,7 @@ def live_bytes(connection: apsw.Connection) -> int:
 
 def free_share(connection: apsw.Connection) -> float:
     """Return which share of the file's pages is free."""
-    pages, free = (
-        int(str(connection.pragma(name))) for name in ("page_count", "freelist_count")
-    )
+    pages, free = (int(str(connection.pragma(name))) for name in ("page_count", "freelist_count"))
     return free / pages if pages else 0.0
 
 

@@ -104,20 +104,18 @@ def rows_gone(connection: apsw.Connection, rows: Sequence[Row]) -> dict[str, int
     turn_numbers = json.dumps([number for tier, number in rows if tier == 0])
     keys = json.dumps([tier << 56 | number for tier, number in rows])
     found: dict[str, int] = {}
+    records = (
+        "SELECT count(DISTINCT records.id) FROM json_each(?) AS wanted "
+        "CROSS JOIN turns ON turns.id = wanted.value JOIN records "
+        "ON records.id = turns.record_id AND records.payload_id IS NOT NULL"
+    )
+    vectors = (
+        "SELECT count(*) FROM json_each(?) AS wanted CROSS JOIN embeddings "
+        "ON embeddings.id BETWEEN wanted.value * 8 AND wanted.value * 8 + 7"
+    )
     for name, statement, value in (
-        (
-            "records",
-            "SELECT count(DISTINCT records.id) FROM json_each(?) AS wanted "
-            "CROSS JOIN turns ON turns.id = wanted.value JOIN records "
-            "ON records.id = turns.record_id AND records.payload_id IS NOT NULL",
-            turn_numbers,
-        ),
-        (
-            "vectors",
-            "SELECT count(*) FROM json_each(?) AS wanted CROSS JOIN embeddings "
-            "ON embeddings.id BETWEEN wanted.value * 8 AND wanted.value * 8 + 7",
-            keys,
-        ),
+        ("records", records, turn_numbers),
+        ("vectors", vectors, keys),
     ):
         count = int(next(connection.execute(statement, (value,)))[0])
         if count:

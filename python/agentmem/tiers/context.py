@@ -87,7 +87,7 @@ def context(
     if any(hits):
         with opened.database.read() as connection:
             chosen = choose(
-                connection, scope, text, hits,
+                connection, text, hits,
                 said=[words_of(line.item.text) for line in made.lines],
                 longest=quote_chars(budget_tokens),
             )  # fmt: skip
@@ -141,9 +141,15 @@ class _Asked:
         def look() -> list[list[Hit]]:
             return [
                 search(
-                    self.opened, self.scope, self.text, vector, space=embedder.id, k=k, share=share,
+                    self.opened,
+                    self.scope,
+                    self.text,
+                    vector,
+                    space=embedder.id,
+                    k=k,
+                    share=share,
                     tiers=(tier,),
-                )  # fmt: skip
+                )
                 for tier, k in tiers
             ]
 
@@ -168,10 +174,10 @@ class _Asked:
 def _legs(opened: Opened, name: str) -> Legs:
     """Return the threads of a leg: embedders that hang take none of the search's."""
     with opened.cache_lock:
-        found = opened.cache.get((LEGS + name, 0))
+        found: Legs | None = opened.cache.get((LEGS + name, 0))
         if found is None:
             found = opened.cache[LEGS + name, 0] = Legs()
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 @dataclass

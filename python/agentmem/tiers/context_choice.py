@@ -89,7 +89,6 @@ def quote_chars(budget_tokens: int) -> int:
 
 def choose(
     connection: apsw.Connection,
-    scope: str,
     text: str,
     hits: tuple[Sequence[Hit], Sequence[Hit], Sequence[Hit]],
     *,
@@ -103,9 +102,8 @@ def choose(
 
     Args:
         connection: A reader.
-        scope: Of the question; nothing outside is shown.
         text: The question.
-        hits: Of L1, L2 and L0.
+        hits: Of L1, L2 and L0, bounded to the question's scope: what they rest on lies in it too.
         said: The words of what the context shows already; what is chosen is added.
         longest: How many characters of a row may be shown.
     """
@@ -191,20 +189,19 @@ def _spread(units: Sequence[_Unit]) -> list[_Unit]:
 
 
 def _shown(unit: _Unit, place: int, terms: set[str], longest: int) -> list[Choice]:
-    chosen = [
-        Choice(
-            hit.id, FACTS, quote(hit.text, terms, max_chars=longest).text, (f"{hit.event_time or hit.created:%Y-%m-%d}",), hit.sources,
-            hit.trust,
-        )
-        for hit in unit.facts[:FACTS_OF_ONE]
-    ]  # fmt: skip
+    chosen = []
+    for hit in unit.facts[:FACTS_OF_ONE]:
+        words = quote(hit.text, terms, max_chars=longest).text
+        when = f"{hit.event_time or hit.created:%Y-%m-%d}"
+        chosen.append(Choice(hit.id, FACTS, words, (when,), hit.sources, hit.trust))
     turn = unit.turn
     if turn is not None and turn.text.strip() and (not chosen or place < QUOTED_FIRST):
-        words, start, end = quote(turn.text, terms, max_chars=longest)
+        said = quote(turn.text, terms, max_chars=longest)
         when = f"{turn.event_time or turn.created:%Y-%m-%d}"
         # The user's own words are the rule; who else speaks is said.
         notes = (when, turn.speaker or turn.kind) if _needs_name(turn) else (when,)
-        chosen.append(Choice(turn.id, SAID, words, notes, (turn.id,), turn.trust, (start, end)))
+        span = (said.start, said.end)
+        chosen.append(Choice(turn.id, SAID, said.text, notes, (turn.id,), turn.trust, span))
     return chosen
 
 

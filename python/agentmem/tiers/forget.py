@@ -79,7 +79,7 @@ def _closure(connection: apsw.Connection, wanted: Iterable[Row]) -> _Going:
             for number, source_tier, source in source_numbers(connection, tier, ids):
                 rests_on.setdefault(number, set()).add((source_tier, source))
             reached.update((tier, number) for number, held in rests_on.items() if held <= gone)
-        touched |= {number for tier, number in above if tier == 2}
+        touched |= {number for tier, number in above if tier == 2}  # noqa: PLR2004
         reached.update(one for one in above if one[0] == 3)  # noqa: PLR2004
         reached.update(
             (tier, number)

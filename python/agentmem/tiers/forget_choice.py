@@ -96,9 +96,7 @@ def make_selector(
         return _by_source(source)
     if not isinstance(ids, Sequence):
         raise InvalidInputError(f"ids: one id or several are needed, {ids!r} was given")
-    wanted = [
-        parse_id(one, argument="ids") for one in ((ids,) if isinstance(ids, str) else ids)
-    ]
+    wanted = [parse_id(one, argument="ids") for one in ((ids,) if isinstance(ids, str) else ids)]
     return Selector("ids", lambda connection, base: _required(connection, base, wanted))
 
 

@@ -103,9 +103,13 @@ def _scenes(connection: apsw.Connection, scope: str) -> Iterator[tuple[int, str]
 
 def _personas(connection: apsw.Connection, scope: str) -> Iterator[tuple[int, str]]:
     clause, bindings = subtree_clause(scope, "id")
-    for (path,) in connection.execute(
-        f"SELECT path FROM scopes WHERE {clause} ORDER BY path", bindings
-    ).fetchall():
+    paths: list[str] = [
+        row[0]
+        for row in connection.execute(
+            f"SELECT path FROM scopes WHERE {clause} ORDER BY path", bindings
+        )
+    ]
+    for path in paths:
         row = personas.newest(connection, path)
         if row is not None:
             yield 1, persona_page(personas.to_persona(row)) + "\n"

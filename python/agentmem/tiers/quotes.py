@@ -13,7 +13,7 @@ __all__ = ["Quote", "is_same", "quote", "words_of"]
 MAX_READ: Final = 16_000
 MOST_PIECES: Final = 400
 NEAR_DUPLICATE: Final = 0.85
-_PIECE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？]+(?:[\"'”’)\]]*)|\n+|$)\s*")  # noqa: RUF001
+_PIECE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？]+(?:[\"'”’)\]]*)|\n+|$)\s*")
 _DIGITS = re.compile(r"\d+")
 _NEGATIONS: Final = frozenset(
     ("not", "no", "never", "don't", "without", "stop", "không", "đừng", "chưa", "不", "没", "别")
