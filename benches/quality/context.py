@@ -98,8 +98,8 @@ class Held:
                 used += cost
                 lines.append(line)
                 ids.append(hit.id)
-        text = fenced([VOLATILE_NOTE, *lines])
-        assert estimate_tokens(text) <= budget
+        text = fenced([VOLATILE_NOTE, *lines]) if lines else ""
+        assert not text or estimate_tokens(text) <= budget
         return self.evidence(ids), estimate_tokens(text)
 
     def context(self, question: str, budget: int) -> tuple[set[str], int]:

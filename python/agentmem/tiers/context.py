@@ -88,7 +88,8 @@ def context(
         with opened.database.read() as connection:
             chosen = choose(
                 connection, text, hits,
-                said=[words_of(line.item.text) for line in made.lines],
+                said=[words_of(line.item.text) for line in made.lines if line.item.tier == "L1"],
+                shown={line.item.id for line in made.lines},
                 longest=quote_chars(budget_tokens),
             )  # fmt: skip
         _add_volatile(made, chosen)

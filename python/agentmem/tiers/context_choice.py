@@ -10,7 +10,7 @@ quote.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +28,7 @@ K: Final = 20.0
 """As in recall: agreement far down the lists counts for less than with the paper's 60."""
 FACT_WEIGHT: Final = 0.15
 SCENE_WEIGHT: Final = 0.05
-SURE_RANK: Final = 5
+SURE_RANK: Final = 3
 """A fact that both signals have among so many first ones counts as much as a turn."""
 MOST_UNITS: Final = 80
 QUOTED_FIRST: Final = 1
@@ -93,6 +93,7 @@ def choose(
     hits: tuple[Sequence[Hit], Sequence[Hit], Sequence[Hit]],
     *,
     said: list[frozenset[str]],
+    shown: Collection[str],
     longest: int,
 ) -> list[Choice]:
     """Return what is to be shown, the most important first.
@@ -104,19 +105,21 @@ def choose(
         connection: A reader.
         text: The question.
         hits: Of L1, L2 and L0, bounded to the question's scope: what they rest on lies in it too.
-        said: The words of what the context shows already; what is chosen is added.
+        said: The words of facts that the context shows already; what is chosen is added.
+        shown: Ids that the context shows already.
         longest: How many characters of a row may be shown.
     """
     found_facts, found_scenes, found_turns = hits
     units = _units(connection, found_facts, found_scenes, found_turns)
     terms = set(analyze_query(text))
-    shown_scenes = _scenes(connection, found_scenes)
+    # A label stands for what happened and hides none of it.
+    left = [one for one in _scenes(connection, found_scenes) if one.id not in shown]
     chosen: list[Choice] = []
     for place, unit in enumerate(_spread(units)):
-        if place in SCENES_AT and shown_scenes:
-            chosen += _unsaid([shown_scenes.pop(0)], said)
+        if place in SCENES_AT and left:
+            chosen.append(left.pop(0))
         chosen += _unsaid(_shown(unit, place, terms, longest), said)
-    return chosen + _unsaid(shown_scenes[: len(SCENES_AT)] if not units else [], said)
+    return chosen if units else left
 
 
 def _units(
