@@ -7,6 +7,7 @@ deleted at any time, and whatever is missing, foreign, stale or damaged is rebui
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 import threading
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agentmem._native import StoreIndex
 from agentmem.errors import EmbedderMismatchError, IndexCorruptError, SearchIndexError
-from agentmem.store import index_rows, opening
+from agentmem.store import index_rows, opening, retention
 
 if TYPE_CHECKING:
     import numpy as np
@@ -176,6 +177,7 @@ class SearchIndex:
             EmbedderMismatchError: Another handle moved the store to another embedder.
         """
         with self._lock:
+            self._pass_pruned()
             while True:
                 # Each batch in its own snapshot: a fold never runs inside one.
                 with self._database.read() as connection:
@@ -195,6 +197,17 @@ class SearchIndex:
                 self._bound_tail()
         if self._native.tail_len >= FOLD_AT:
             self._wake.set()
+
+    def _pass_pruned(self) -> None:
+        """Go on from the published generation, or anew, where old changes are pruned already."""
+        with self._database.read() as connection:
+            pruned = retention.pruned_through(connection)
+        if self._native.applied >= pruned:
+            return
+        with suppress(IndexCorruptError), self._publishing(wait=True):
+            self._native.reload()
+        if self._native.applied < pruned:
+            self._native = self._rebuilt()
 
     def _answering(self, space: str) -> StoreIndex:
         """Return the native index if it is of the space, after looking for others' writes.
@@ -290,6 +303,23 @@ class SearchIndex:
         self.last_fold_error = None
         self._next_forced_fold = TAIL_LIMIT
         return is_published
+
+    def spare_share(self) -> float:
+        """Return which share of the folder's bytes the published segments do not need.
+
+        The generation before is kept for handles that are just opening it.
+        """
+        total = sum(path.stat().st_size for path in self._folder.rglob("*") if path.is_file())
+        manifest = self._folder / "MANIFEST.json"
+        if not total or not manifest.is_file():
+            return 0.0
+        members = json.loads(manifest.read_text("utf-8"))["manifest"]["members"]
+        needed: int = sum(
+            file["bytes"]
+            for member in members
+            for file in (*member["segment"]["files"], *member["segment"]["vectors"])
+        )
+        return max(0.0, 1.0 - needed / total)
 
     def check_files(self) -> None:
         """Read the published generation again, another process's too, and compare all of it.

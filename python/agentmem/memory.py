@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from agentmem.errors import InvalidInputError
+from agentmem.errors import InvalidInputError, StoreBusyError
 from agentmem.models import (
     Captured,
     Compacted,
     Fact,
-    Forgotten,
     Hit,
     Persona,
     Ranking,
@@ -28,7 +28,6 @@ from agentmem.operations import Operations
 from agentmem.pipeline import Pipeline, checked_extractor, checked_timeout
 from agentmem.protocols import Clock, Embedder, Extractor, GivenEmbeddings, TokenCounter
 from agentmem.store.scopes import check_scope, join_scope
-from agentmem.tiers.forget import forget
 from agentmem.tiers.inspect import get, history, list_facts
 from agentmem.tiers.recall import recall, recall_many
 from agentmem.tiers.remember import remember
@@ -97,6 +96,10 @@ class Memory(Operations, Pipeline):
             extractor=checked_extractor(extractor),
             extractor_timeout_s=checked_timeout(extractor_timeout_s),
         )  # fmt: skip
+        if self._shared.is_purge_due:
+            # A crash ended it. While another process is at it, it is that one's.
+            with suppress(StoreBusyError):
+                self.purge()
         if consolidate == "background":
             self.start_consolidation()
 
@@ -258,28 +261,6 @@ class Memory(Operations, Pipeline):
         if self._shared.worker is not None:
             self._shared.worker.ensure()
         return capture(self._shared, self._scope, messages, session=session, format_=format)
-
-    def forget(
-        self,
-        ids: str | Sequence[str] | None = None,
-        *,
-        where: Mapping[str, Any] | None = None,
-        dry_run: bool = False,
-    ) -> Forgotten:
-        """Remove rows, and what rests on them alone, from the store and every index.
-
-        With a fact go the versions that it replaced, never a newer one. ``purge`` afterwards
-        leaves no byte of the text in the folder.
-
-        Args:
-            ids: One id or several.
-            where: A condition on current facts, as in ``recall``; not empty.
-            dry_run: Only say what would go.
-
-        Raises:
-            NotFoundError: An id does not exist in this scope; nothing is removed.
-        """
-        return forget(self._shared.database, self._scope, ids, where, dry_run=dry_run)
 
     # Reads
 

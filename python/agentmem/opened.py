@@ -89,10 +89,11 @@ class Opened:
         with self.database.read() as connection:
             stored: dict[str, str] = dict(
                 connection.execute(
-                    "SELECT key, value FROM meta WHERE key IN ('embedder_id', 'ndim')"
+                    "SELECT key, value FROM meta WHERE key IN ('embedder_id', 'ndim', 'purge')"
                 )
             )
             has_vectors = connection.execute("SELECT 1 FROM embeddings LIMIT 1").fetchone()
+        self.is_purge_due = stored.pop("purge", None) is not None
         if stored.get("embedder_id") == given and stored.get("ndim") == str(ndim):
             return
         if stored and has_vectors:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from agentmem.models import Imported, Stats, Verification
+from agentmem.models import Forgotten, Imported, Purged, Retention, Stats, Verification
 from agentmem.opened import Opened, Progress
 from agentmem.protocols import Embedder
-from agentmem.tiers import transfer
+from agentmem.tiers import retention, transfer
+from agentmem.tiers.forget import forget
 from agentmem.tiers.import_rows import import_
 from agentmem.tiers.inspect import stats, verify
+from agentmem.tiers.purge import purge
 from agentmem.tiers.reembed import Reembedding, move_to
 
 __all__ = ["Operations"]
@@ -47,10 +50,94 @@ class Operations:
         """Make the search index anew from the store; no row is lost and no model is needed."""
         self._shared.index.rebuild()
 
-    def purge(self) -> None:
-        """Rewrite the files so that no byte of forgotten text is left in the folder."""
-        self._shared.database.vacuum()
-        self._shared.index.rebuild()
+    def forget(
+        self,
+        ids: str | Sequence[str] | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        scope: str | None = None,
+        session: str | None = None,
+        source: str | Sequence[str] | None = None,
+        query: str | None = None,
+        dry_run: bool = False,
+    ) -> Forgotten:
+        """Remove rows of any tier, and what rests on them alone, from the store and every index.
+
+        With a fact go the versions that it replaced, never a newer one; with a turn the host's
+        record. Scenes that lose members are made again from what is left, in the same transaction;
+        persona versions that quote what goes, go, and the persona is written again. A replay of a
+        log does not bring its forgotten records back. ``purge`` afterwards leaves no byte of the
+        text in the folder.
+
+        Args:
+            ids: One id or several, of any tier.
+            where: A condition on current facts, as in ``recall``; not empty.
+            scope: A scope below this one, ``""`` for this one: all that is in it and below, with
+                the names of its sessions.
+            session: All that was captured or remembered of a session.
+            source: One id or several: they and all facts that rest on them, even if on others too;
+                or ``"user"``, ``"assistant"``, ``"imported"`` or ``"tool"``: all that came from
+                there.
+            query: Words: every turn, record and fact, of any version, in which they stand one after
+                the other, whatever the case and white space.
+            dry_run: Only say what would go.
+
+        Raises:
+            InvalidInputError: None or several of the selectors are given, or one is wrong.
+            NotFoundError: An id does not exist in this scope; nothing is removed.
+        """
+        return forget(
+            self._shared, self._scope, ids=ids, where=where, below=scope, session=session,
+            source=source, query=query, dry_run=dry_run,
+        )  # fmt: skip
+
+    def purge(self) -> Purged:
+        """Rewrite the files so that no byte of forgotten text is left in the folder.
+
+        That is so when this returns; a purge that a crash ended is finished by the next open. Copies
+        that migrations kept go too; backups and exports elsewhere are the host's to delete.
+
+        Raises:
+            StoreBusyError: Another process kept reading; the purge stays due.
+        """
+        return purge(self._shared)
+
+    def set_retention(
+        self, tier: str, *, max_age: timedelta | None = None, max_bytes: int | None = None
+    ) -> None:
+        """Set how long the rows of a tier stay in this scope and below, and how large they may be.
+
+        Nothing goes before ``apply_retention``. Age counts for a turn from its writing, for a fact
+        from when it was replaced or expired, else from its writing, for a scene from its last
+        change, for a persona version from when it was replaced. A turn stays while a fact of any
+        version rests on it, or while it was not read yet; the current persona version stays.
+
+        Args:
+            tier: ``"L0"`` to ``"L3"``.
+            max_age: Older rows go; None for no limit.
+            max_bytes: While texts, records and vectors of the tier have more bytes, the oldest go,
+                replaced ones first; None for no limit. With neither the policy is removed.
+
+        Raises:
+            InvalidInputError: An argument is wrong.
+        """
+        retention.set_retention(
+            self._shared, self._scope, tier, max_age=max_age, max_bytes=max_bytes
+        )
+
+    def retention(self) -> tuple[Retention, ...]:
+        """Return the policies of this scope and below."""
+        return retention.policies(self._shared, self._scope)
+
+    def apply_retention(self, *, dry_run: bool = True) -> Forgotten:
+        """Say what the policies of this scope and below let go; with ``dry_run=False`` remove it.
+
+        It is ``forget`` for these rows; afterwards the folder gives back what they took.
+
+        Args:
+            dry_run: Only say what would go; the default, so that nobody loses rows by surprise.
+        """
+        return retention.apply_retention(self._shared, self._scope, dry_run=dry_run)
 
     def reembed(
         self,
@@ -89,9 +176,11 @@ class Operations:
         """Write this scope and what is below it into one file; return the number of rows.
 
         Args:
-            path: The file; with ``.gz`` it is compressed.
+            path: The file; with ``.gz`` it is compressed. For ``"markdown"`` a folder, which is made.
             format: ``"jsonl"`` holds every turn and every version of every fact, for ``import_``
-                (records and tool calls of captured logs stay behind); ``"markdown"`` is for people.
+                (records and tool calls of captured logs stay behind); ``"markdown"`` is for people:
+                ``L0-turns.md``, ``L1-facts.md``, ``L2-scenes.md`` and ``L3-persona.md``, what is
+                current in each tier.
 
         Raises:
             InvalidInputError: An unknown format, or a file inside the memory's own folder.

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from agentmem.errors import InvalidInputError, NotFoundError
-from agentmem.models import Persona, Report, Scene
+from agentmem.models import Context, Persona, Report, Scene
 from agentmem.opened import Opened, Progress
-from agentmem.protocols import Extractor
+from agentmem.protocols import Extractor, TokenCounter
 from agentmem.store import personas, scenes
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = ["Pipeline", "checked_extractor", "checked_timeout"]
 
@@ -86,6 +91,42 @@ class Pipeline:
         from agentmem.tiers.session_end import end_session
 
         return end_session(self._shared, self._scope, session)
+
+    def context(
+        self,
+        query: str,
+        *,
+        budget_tokens: int = 1500,
+        deadline_s: float = 5.0,
+        embedding: Sequence[float] | npt.NDArray[np.float32] | None = None,
+        count_tokens: TokenCounter | None = None,
+    ) -> Context:
+        """Return what an agent should know for a question, from L3 down to quotes of L0.
+
+        First the lasting rules of the user by priority, the persona and an index of scenes: the
+        ``stable`` part, the same whatever is asked. Then, ``volatile``, what fits the question:
+        scenes, facts and quoted turns, each once, and of no source more than its share. Everything
+        stands between tags that no content can close; ``capture`` leaves such a text out.
+
+        Where ``recall`` would raise because a signal can't run, this returns what there is and
+        says so in ``degraded``. A hanging embedder holds it up no longer than its deadline.
+
+        Args:
+            query: Any text; a blank one without an embedding gets the stable part alone.
+            budget_tokens: Tokens that ``text`` may have, 1 to 10,000,000.
+            deadline_s: Seconds that each leg may take: the query's vector, then the search.
+            embedding: The query's vector, instead of embedding the text.
+            count_tokens: Counts the tokens of a text; None for the built-in estimate.
+
+        Raises:
+            InvalidInputError: An argument is wrong.
+        """
+        from agentmem.tiers.context import context
+
+        return context(
+            self._shared, self._scope, query, budget_tokens=budget_tokens, deadline_s=deadline_s,
+            embedding=embedding, count_tokens=count_tokens,
+        )  # fmt: skip
 
     def scenes(self, *, limit: int = 100) -> list[Scene]:
         """Return the scenes (L2) of this scope and below, the latest first.

@@ -17,6 +17,8 @@ from agentmem import (
     AsyncMemory,
     Candidate,
     Clock,
+    Context,
+    ContextItem,
     Embedder,
     Fact,
     Forgotten,
@@ -26,6 +28,8 @@ from agentmem import (
     Imported,
     Memory,
     Message,
+    Purged,
+    Retention,
     SearchResult,
     Stats,
     Trace,
@@ -117,6 +121,11 @@ def test_facts_and_recall(tmp_path: Path) -> None:
         assert [one.id for one in memory.history(replaced.id)] == [fact.id, replaced.id]
         gone = assert_type(memory.forget(replaced.id, dry_run=True), Forgotten)
         assert replaced.id in gone.ids
+        assert_type(gone.receipt, int | None)
+        made = assert_type(memory.context("where do we deploy?", budget_tokens=500), Context)
+        assert_type(made.items, tuple[ContextItem, ...])
+        assert_type(made.degraded, tuple[str, ...])
+        assert "Hetzner" in made.text
         assert_type(
             memory.sql("SELECT count(*) FROM facts WHERE id > ?", (0,)), list[tuple[Any, ...]]
         )
@@ -131,7 +140,11 @@ def test_operations(tmp_path: Path) -> None:
         report = assert_type(memory.verify(), Verification)
         assert report.ok
         memory.rebuild_index()
-        memory.purge()
+        assert_type(memory.purge(), Purged)
+        memory.set_retention("L0", max_age=timedelta(days=1), max_bytes=1_000_000)
+        assert_type(memory.retention(), tuple[Retention, ...])
+        assert_type(memory.apply_retention(), Forgotten)
+        assert_type(memory.forget(session="none", dry_run=True), Forgotten)
         rows = assert_type(memory.export(tmp_path / "all.jsonl.gz"), int)
         memory.backup(tmp_path / "backup")
         seen: list[tuple[int, int]] = []

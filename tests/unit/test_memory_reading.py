@@ -187,14 +187,22 @@ class TestTransfer:
         with Memory(tmp_path / "other", embedder=SPACE) as other:
             assert other.stats().facts == 0
 
-    def test_markdown_is_one_page(self, memory, tmp_path):
+    def test_markdown_is_a_page_a_tier(self, memory, tmp_path):
         memory.remember(
             "Deploys go\nto Fly.io.", kind="decision", tags=["ops"], embedding=vector(1)
         )
-        memory.export(tmp_path / "page.md", format="markdown")
-        page = (tmp_path / "page.md").read_text()
-        assert "### decision" in page
-        assert "- Deploys go to Fly.io. (L1:1," in page
+        memory.capture([{"role": "user", "content": "one\n# two \ud800"}], session="s")
+        memory.consolidate()
+        memory.export(tmp_path / "pages", format="markdown")
+        pages = {path.stem: path.read_text() for path in (tmp_path / "pages").iterdir()}
+        assert sorted(pages) == ["L0-turns", "L1-facts", "L2-scenes", "L3-persona"]
+        assert "### decision" in pages["L1-facts"]
+        assert "- Deploys go to Fly.io. (L1:1," in pages["L1-facts"]
+        assert "  > one\n  > # two" in pages["L0-turns"]
+        assert stat.S_IMODE((tmp_path / "pages" / "L0-turns.md").stat().st_mode) == 0o600
+        (tmp_path / "file").write_text("x")
+        with pytest.raises(agentmem.InvalidInputError, match="is a file"):
+            memory.export(tmp_path / "file", format="markdown")
 
     def test_backup_opens_by_itself(self, memory, tmp_path):
         memory.remember("a", embedding=vector(1))

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -89,13 +89,15 @@ def open_memory(path: Path, scope: str = "", *, create: bool = False) -> Iterato
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON data."""
+    """Return a value as JSON data; a span of time in seconds."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
         }
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
     if isinstance(value, Enum):
         return value.name.lower()
     if isinstance(value, Mapping):

@@ -265,11 +265,21 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What a call of ``forget`` removed, or would remove (``dry_run``)."""
+    """What a call of ``forget`` removed, or would remove (``dry_run``): its receipt.
+
+    Attributes:
+        ids: Every row that goes, from the top tier down.
+        dry_run: Whether nothing was done.
+        counts: Rows by tier, ``records`` of hosts and ``vectors`` that went with them, ``sessions``
+            of a scope that goes as a whole, and ``scenes_made_again``; what is 0 is absent.
+        receipt: Its number in the store; it holds the counts and no words. None of a preview, or
+            where there was nothing.
+    """
 
     ids: tuple[str, ...]
     dry_run: bool
     counts: Mapping[str, int] = field(default_factory=dict)
+    receipt: int | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

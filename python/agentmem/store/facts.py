@@ -28,6 +28,7 @@ __all__ = [
     "of_scope",
     "older_versions",
     "page",
+    "rules",
     "supersede",
     "to_fact",
     "version_chain",
@@ -226,6 +227,31 @@ def page(
             f"facts.id > ? AND {clause}{alive}",
             (after, *bindings, limit),
             "facts.id LIMIT ?",
+        )
+    )
+
+
+def rules(
+    connection: apsw.Connection, scope: str, *, trust: int, now_ms: int, limit: int
+) -> list[FactRow]:
+    """Return the lasting rules of a subtree that hold now, the most important first.
+
+    Args:
+        connection: Any connection.
+        scope: The root of the subtree.
+        trust: Only rules of sources trusted so much.
+        now_ms: The present.
+        limit: At most so many.
+    """
+    clause, bindings = subtree_clause(scope, "facts.scope_id")
+    return list(
+        _select(
+            connection,
+            "facts.kind = 'instruction' AND facts.superseded_ms IS NULL AND facts.trust >= ? AND "
+            f"coalesce(facts.valid_from_ms, 0) <= ? AND coalesce(facts.valid_to_ms, ?) >= ? AND "
+            f"{clause}",
+            (trust, now_ms, now_ms + 1, now_ms + 1, *bindings, limit),
+            "facts.priority DESC, facts.id LIMIT ?",
         )
     )
 

@@ -20,6 +20,8 @@ ALTER TABLE facts ADD COLUMN event_ms INTEGER;
 ALTER TABLE facts ADD COLUMN confidence REAL;
 ALTER TABLE facts ADD COLUMN extractor TEXT;
 CREATE INDEX facts_by_scope ON facts (scope_id, id);
+CREATE INDEX facts_rules ON facts (priority DESC, id)
+    WHERE kind = 'instruction' AND superseded_ms IS NULL;
 
 CREATE TABLE scenes (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

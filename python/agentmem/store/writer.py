@@ -64,6 +64,11 @@ class Transaction:
         self._made_ms = made_ms
         self._changes: list[Change] = []
 
+    @property
+    def made_ms(self) -> int:
+        """The time of the transaction, in Unix milliseconds by the system's clock."""
+        return self._made_ms
+
     def change(self, op: str, tier: int, id: int, payload: Any = None) -> int:
         """Log a change of one row in the same transaction, and return its ``seq``.
 

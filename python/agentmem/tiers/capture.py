@@ -16,6 +16,7 @@ from agentmem.store.payloads import Packed, encode_text, is_inline, obtain, pack
 from agentmem.store.redactions import add_counts
 from agentmem.tiers.alignment import Alignment
 from agentmem.tiers.capture_input import Record, pieces, prepare
+from agentmem.tiers.fence import without_injected
 from agentmem.tiers.pairing import SessionCalls
 from agentmem.toollog.formats import iter_messages
 from agentmem.toollog.models import Message
@@ -80,8 +81,8 @@ def capture(
         InvalidInputError: The session or the format is none, or the messages can't be read.
         ToolLogError: Nothing in the log can be read.
     """
-    given = iter_messages(messages, format=format_)
-    return capture_messages(opened, scope, given, session=session, also=also)
+    read = without_injected(iter_messages(messages, format=format_))
+    return capture_messages(opened, scope, read, session=session, also=also)
 
 
 def capture_messages(

@@ -10,6 +10,7 @@ from agentmem.models import Compacted, parse_id
 from agentmem.store import tool_calls
 from agentmem.tiers.canvas import drawn_until, the_session
 from agentmem.tiers.capture import capture_messages
+from agentmem.tiers.fence import without_injected
 from agentmem.toollog.canvas import estimate_tokens
 from agentmem.toollog.compact import OldResult
 from agentmem.toollog.compact import compact as compact_list
@@ -57,7 +58,7 @@ def compact(
             )
         if isinstance(message, (str, bytes)) and not message.strip():
             raise InvalidInputError(f"messages: messages[{number}] is blank; leave it out")
-    read = read_messages(list(messages), format=format_)
+    read = list(without_injected(read_messages(list(messages), format=format_)))
     captured = capture_messages(opened, scope, read, session=session)
     places: dict[int, tuple[int, int]] = {}
     count: dict[int, int] = {}

@@ -3,53 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from agentmem.errors import InvalidInputError
-from agentmem.models import Forgotten, format_id, parse_id
-from agentmem.store import embeddings, facts, personas, scenes, turns
-from agentmem.store.conditions import check_where, matches
+from agentmem.models import Forgotten, format_id
+from agentmem.protocols import GivenEmbeddings
+from agentmem.store import (
+    embeddings,
+    facts,
+    jobs,
+    personas,
+    receipts,
+    scenes,
+    scopes,
+    selection,
+    turns,
+)
 from agentmem.store.index_rows import fact_index_rows
 from agentmem.store.links import delete_links, dependants, source_numbers
-from agentmem.tiers.trace import require
+from agentmem.tiers.forget_choice import Selector, make_selector, select_facts
+from agentmem.tiers.steps import abstract_scope
 
 if TYPE_CHECKING:
     import apsw
 
-    from agentmem.store.database import Database, Transaction
+    from agentmem.opened import Opened
+    from agentmem.store.database import Transaction
 
-__all__ = ["forget", "remove_rows", "select_facts"]
+__all__ = ["forget", "forget_rows", "remove_rows", "select_facts"]
 
-PAGE = 1_000
 TABLES: Mapping[int, Any] = {0: turns, 1: facts, 2: scenes, 3: personas}
+Row = tuple[int, int]
 
 
-def select_facts(connection: apsw.Connection, scope: str, where: Mapping[str, Any]) -> list[int]:
-    """Return the ids of the current facts of a subtree that fulfil a condition."""
-    found: list[int] = []
-    after = 0
-    while True:
-        rows = facts.page(connection, scope=scope, after=after, limit=PAGE)
-        if not rows:
-            return found
-        after = rows[-1].id
-        values = facts.to_fact(connection, rows)
-        found += [row.id for row, value in zip(rows, values, strict=True) if matches(where, value)]
+@dataclass(slots=True)
+class _Going:
+    """What goes, and the scenes that are made again from what is left of them."""
+
+    rows: set[Row] = field(default_factory=set)
+    scenes: set[int] = field(default_factory=set)
 
 
-def _closure(
-    connection: apsw.Connection, wanted: Iterable[tuple[int, int]]
-) -> set[tuple[int, int]]:
+def _closure(connection: apsw.Connection, wanted: Iterable[Row]) -> _Going:
     """Return all that goes with these rows.
 
     With a fact go the versions it replaced and the L0 rows that were asserted for it alone; with
-    any row go the rows above it that would rest on nothing.
+    any row go the facts and scenes above it that would rest on nothing, and every persona version
+    that rests on one of them or on a scene that is made again: it quotes what it rests on.
     """
-    gone: set[tuple[int, int]] = set()
+    gone: set[Row] = set()
+    touched: set[int] = set()
     fresh = set(wanted)
     while fresh:
         gone |= fresh
-        reached: set[tuple[int, int]] = set()
+        reached: set[Row] = set()
         for tier, number in fresh:
             if tier == 1:
                 reached.update((1, older) for older in facts.older_versions(connection, number))
@@ -58,28 +65,37 @@ def _closure(
             {source for _, tier, source in source_numbers(connection, 1, fact_ids) if tier == 0}
         )
         asserted = {row.id for row in turns.load(connection, turn_ids) if row.origin == "asserted"}
-        users: dict[int, set[tuple[int, int]]] = {}
+        users: dict[int, set[Row]] = {}
         for source, tier, number in dependants(connection, 0, sorted(asserted)):
             users.setdefault(source, set()).add((tier, number))
         reached.update((0, turn) for turn in asserted if users.get(turn, set()) <= gone)
+        above: set[Row] = set()
         for tier in (0, 1, 2):
             ids = sorted(number for at, number in gone if at == tier)
-            for _, above_tier, above in dependants(connection, tier, ids):
-                rests_on = {
-                    (source_tier, source)
-                    for _, source_tier, source in source_numbers(connection, above_tier, [above])
-                }
-                # A persona version quotes what it rests on, so it goes with any of it.
-                if above_tier == 3 or rests_on <= gone:  # noqa: PLR2004
-                    reached.add((above_tier, above))
+            above.update((at, number) for _, at, number in dependants(connection, tier, ids))
+        for tier in (1, 2):
+            ids = sorted(number for at, number in above if at == tier)
+            rests_on: dict[int, set[Row]] = {}
+            for number, source_tier, source in source_numbers(connection, tier, ids):
+                rests_on.setdefault(number, set()).add((source_tier, source))
+            reached.update((tier, number) for number, held in rests_on.items() if held <= gone)
+        touched |= {number for tier, number in above if tier == 2}  # noqa: PLR2004
+        reached.update(one for one in above if one[0] == 3)  # noqa: PLR2004
+        reached.update(
+            (tier, number)
+            for _, tier, number in dependants(connection, 2, sorted(touched))
+            if tier == 3  # noqa: PLR2004
+        )
         fresh = reached - gone
-    return gone
+    return _Going(gone, {number for number in touched if (2, number) not in gone})
 
 
-def _delete(transaction: Transaction, gone: Iterable[tuple[int, int]]) -> None:
+def _delete(transaction: Transaction, going: _Going, *, now_ms: int, given: bool) -> None:
+    from agentmem.tiers.cluster import rederive_scenes
+
     connection = transaction.connection
     connection.execute("PRAGMA secure_delete = ON")
-    gone = set(gone)
+    gone = going.rows
     by_tier: dict[int, list[int]] = {tier: [] for tier in TABLES}
     for tier, number in sorted(gone):
         by_tier[tier].append(number)
@@ -101,60 +117,116 @@ def _delete(transaction: Transaction, gone: Iterable[tuple[int, int]]) -> None:
         # They rest on what is left; the index shows their sources.
         rows = fact_index_rows(connection, sorted(surviving))
         transaction.change_many("upsert", 1, dict(zip(sorted(surviving), rows, strict=True)))
+    if going.scenes:
+        numbers = sorted(going.scenes)
+        rederive_scenes(transaction, numbers, now_ms=now_ms)
+        if given:
+            # Nobody would ever make them.
+            embeddings.delete(connection, [embeddings.key_of(2, number) for number in numbers])
 
 
-def remove_rows(transaction: Transaction, wanted: Iterable[tuple[int, int]]) -> None:
+def remove_rows(transaction: Transaction, wanted: Iterable[Row]) -> None:
     """Remove rows, ``(tier, number)``, and all that goes with them, in a running transaction."""
-    _delete(transaction, _closure(transaction.connection, wanted))
+    going = _closure(transaction.connection, wanted)
+    _delete(transaction, going, now_ms=transaction.made_ms, given=False)
 
 
 def forget(
-    database: Database,
+    opened: Opened,
     scope: str,
-    ids: str | Sequence[str] | None,
-    where: Mapping[str, Any] | None,
     *,
-    dry_run: bool,
+    ids: str | Sequence[str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    below: str | None = None,
+    session: str | None = None,
+    source: str | Sequence[str] | None = None,
+    query: str | None = None,
+    dry_run: bool = False,
 ) -> Forgotten:
-    """Remove rows by id or by condition, or say what would go.
+    """Remove what one selector names, or say what would go; see ``Memory.forget``.
 
     Raises:
-        InvalidInputError: Neither or both of ``ids`` and ``where``, or an empty condition.
+        InvalidInputError: None or several selectors are given, or the one given is wrong.
         NotFoundError: An id does not exist in this scope; then nothing is removed.
     """
-    if (ids is None) == (where is None):
-        raise InvalidInputError("forget: pass either ids or where")
-    if where is not None and check_where(where) is None:
-        raise InvalidInputError("where: an empty condition would forget everything; name one")
-    wanted = (
-        None
-        if ids is None
-        else [parse_id(one, argument="ids") for one in ((ids,) if isinstance(ids, str) else ids)]
+    selector = make_selector(
+        scope, ids=ids, where=where, scope=below, session=session, source=source, query=query
     )
+    return forget_rows(opened, scope, selector, dry_run=dry_run)
 
-    def chosen(connection: apsw.Connection) -> set[tuple[int, int]]:
-        if wanted is None:
-            found = [(1, number) for number in select_facts(connection, scope, where or {})]
-        else:
-            for tier, number in wanted:
-                require(connection, scope, tier, number)
-            found = wanted
-        return _closure(connection, found)
 
+def forget_rows(opened: Opened, scope: str, selector: Selector, *, dry_run: bool) -> Forgotten:
+    """Remove what a selector names with all that goes with it, in one transaction, with a receipt.
+
+    The personas of the scopes that lost rows are written again at once.
+    """
     if dry_run:
-        with database.read() as connection:
-            gone = chosen(connection)
-    else:
+        with opened.database.read() as connection:
+            going = _closure(connection, selector.rows(connection, scope))
+            counts = _counts(connection, going)
+        return _outcome(going, counts, dry_run=True, receipt=None)
+    now_ms = opened.now_ms()
+    given = isinstance(opened.embedder, GivenEmbeddings)
 
-        def operation(transaction: Transaction) -> set[tuple[int, int]]:
-            removed = chosen(transaction.connection)
-            if removed:
-                _delete(transaction, removed)
-            return removed
+    def operation(
+        transaction: Transaction,
+    ) -> tuple[_Going, dict[str, int], int | None, dict[int, str]]:
+        connection = transaction.connection
+        going = _closure(connection, selector.rows(connection, scope))
+        counts = _counts(connection, going)
+        paths = selection.scopes_of(connection, sorted(going.rows))
+        if going.rows:
+            _delete(transaction, going, now_ms=now_ms, given=given)
+        if selector.scope is not None:
+            gone = selection.drop_scope(connection, selector.scope)
+            if gone:
+                counts["sessions"] = gone
+        if not counts:
+            return going, counts, None, {}
+        left = {
+            number: path
+            for number, path in paths.items()
+            if selector.scope is None or not scopes.contains(selector.scope, path)
+        }
+        selection.clear_job_errors(connection, sorted(left))
+        for number in sorted(left):
+            jobs.request(connection, number, "abstract", now_ms=now_ms)
+        receipt = receipts.insert(
+            connection, scopes.obtain(connection, scope), selector.op, counts, now_ms=now_ms
+        )
+        return going, counts, receipt, left
 
-        gone = database.write(operation)
+    going, counts, receipt, left = opened.database.write(operation)
+    for number, path in left.items():
+        _abstract(opened, number, path)
+    return _outcome(going, counts, dry_run=False, receipt=receipt)
+
+
+def _abstract(opened: Opened, scope_id: int, path: str) -> None:
+    """Write a scope's persona again; a failure stays as a job, as in ``consolidate``."""
+    try:
+        abstract_scope(opened, path)
+    except Exception as error:  # noqa: BLE001 - what was to be forgotten is forgotten
+        shown = f"{type(error).__name__} after something was forgotten"
+        opened.database.write(
+            lambda transaction: jobs.failed(
+                transaction.connection, scope_id, "abstract", error=shown, now_ms=opened.now_ms()
+            )
+        )
+
+
+def _counts(connection: apsw.Connection, going: _Going) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for tier, _ in gone:
+    for tier, _ in sorted(going.rows):
         counts[f"L{tier}"] = counts.get(f"L{tier}", 0) + 1
-    ordered = sorted(gone, key=lambda one: (-one[0], one[1]))
-    return Forgotten(tuple(format_id(*one) for one in ordered), dry_run, counts)
+    counts |= selection.rows_gone(connection, sorted(going.rows))
+    if going.scenes:
+        counts["scenes_made_again"] = len(going.scenes)
+    return counts
+
+
+def _outcome(
+    going: _Going, counts: Mapping[str, int], *, dry_run: bool, receipt: int | None
+) -> Forgotten:
+    ordered = sorted(going.rows, key=lambda one: (-one[0], one[1]))
+    return Forgotten(tuple(format_id(*one) for one in ordered), dry_run, counts, receipt)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-__all__ = ["RRF_K", "WEIGHTS", "recall", "recall_many"]
+__all__ = ["RRF_K", "WEIGHTS", "recall", "recall_many", "search"]
 
 # Every list of a signal is weighed by its signal's.
 WEIGHTS = (1.0, 1.0)
@@ -259,6 +259,26 @@ def recall(
     else:
         vector = embed_query(embedder, text)
         share = share_of(embedder, text)
+    bm25, ann = WEIGHTS
+    return to_hits(opened.index.search(text, vector, weights=(bm25, ann * share), **asked))
+
+
+def search(
+    opened: Opened,
+    scope: str,
+    text: str,
+    vector: npt.NDArray[np.float32] | None,
+    *,
+    space: str,
+    k: int,
+    share: float = 1.0,
+    **conditions: Any,
+) -> list[Hit]:
+    """Return the hits of a text with its vector; without one the lexical signal alone is asked.
+
+    ``space`` is the id of the embedder that made the vector, ``share`` the weight it deserves.
+    """
+    asked = asked_of(opened, space, k, None, filters(scope, **conditions), explain=False)
     bm25, ann = WEIGHTS
     return to_hits(opened.index.search(text, vector, weights=(bm25, ann * share), **asked))
 

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from agentmem.opened import Opened
     from agentmem.store.database import Database
 
-__all__ = ["export", "export_jsonl", "export_markdown"]
+__all__ = ["export", "export_jsonl", "make_private"]
 
 BATCH = 500
 
 
-def _make_private(path: Path) -> None:
+def make_private(path: Path) -> None:
     """Make an empty file for its owner alone, as the store's files are."""
     path.unlink(missing_ok=True)
     path.touch(mode=0o600)
@@ -82,44 +82,11 @@ def export_jsonl(
     count = -1
     partial = path.with_name(path.name + ".partial" + path.suffix)
     try:
-        _make_private(partial)
+        make_private(partial)
         with open_text(partial, "w") as file:
             for line in _lines(database, scope, header):
                 file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
                 count += 1
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-    return count
-
-
-def export_markdown(database: Database, scope: str, path: Path) -> int:
-    """Write the current facts of a scope and below as one page for people; return their number."""
-    by_scope: dict[str, dict[str, list[str]]] = {}
-    count = 0
-    with database.read() as connection:
-        after = 0
-        while rows := facts.page(connection, scope=scope, after=after, limit=BATCH):
-            after = rows[-1].id
-            for fact in facts.to_fact(connection, rows):
-                notes = [fact.id, fact.created.isoformat(timespec="seconds")]
-                notes += [f"#{tag}" for tag in fact.tags]
-                text = " ".join(fact.text.split())
-                by_scope.setdefault(fact.scope, {}).setdefault(fact.kind, []).append(
-                    f"- {text} ({', '.join(notes)})"
-                )
-                count += 1
-    parts = [f"# Memory\n\n{count} facts.\n"]
-    for name in sorted(by_scope):
-        parts.append(f"\n## {name or 'root scope'}\n")
-        parts += [
-            f"\n### {kind}\n\n" + "\n".join(by_scope[name][kind]) + "\n"
-            for kind in sorted(by_scope[name])
-        ]
-    partial = path.with_name(path.name + ".partial")
-    try:
-        _make_private(partial)
-        partial.write_text("".join(parts), encoding="utf-8")
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
@@ -141,6 +108,8 @@ def export(opened: Opened, scope: str, path: Path, *, format_: str) -> int:
                 "export to another folder"
             )
     if format_ == "markdown":
+        from agentmem.tiers.pages import export_markdown
+
         return export_markdown(opened.database, scope, path)
     if format_ != "jsonl":
         raise InvalidInputError(f"format: 'jsonl' or 'markdown', not {format_!r}")
