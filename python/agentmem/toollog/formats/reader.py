@@ -10,7 +10,7 @@ from typing import Any, Final
 from agentmem._native import session_lines
 from agentmem.errors import InvalidInputError, ToolLogError
 from agentmem.toollog.formats.anthropic import Anthropic
-from agentmem.toollog.formats.claude_code import ClaudeCode, session_files
+from agentmem.toollog.formats.claude_code import ClaudeCode, SessionFiles, session_files
 from agentmem.toollog.formats.langchain import LangChain
 from agentmem.toollog.formats.mcp import MCP
 from agentmem.toollog.formats.openai_chat import OpenAIChat
@@ -251,6 +251,9 @@ def _logs(
 ) -> Iterator[tuple[Iterable[Record], Context]]:
     """Yield every log of the input with its own context, one after the other."""
     check_format(format_)
+    if isinstance(messages, SessionFiles):
+        yield from _session(messages, words=words)
+        return
     path = as_path(messages)
     if path is not None and path.is_dir():
         yield from _folder(path, words=words)
@@ -281,18 +284,25 @@ def _folder(folder: Path, *, words: bool) -> Iterator[tuple[Iterable[Record], Co
     files = session_files(folder)
     if not files:
         raise InvalidInputError(f"the folder holds no session (*.jsonl): {folder}")
-    links: dict[str, str] = {}
-    waiting = list(files)
+    yield from _session(SessionFiles(files), words=words)
+
+
+def _session(
+    session: SessionFiles, *, words: bool
+) -> Iterator[tuple[Iterable[Record], Context]]:
+    links = session.links
+    waiting = list(session.files)
     while waiting:
         # Sessions first; then each sub-agent once the call that started it has been seen.
-        path, agent_id = next(
+        source, agent_id = next(
             (entry for entry in waiting if entry[1] is None or entry[1] in links), waiting[0]
         )
-        waiting.remove((path, agent_id))
-        context = Context(words=words, file=str(path), links=links)
+        waiting.remove((source, agent_id))
+        file = str(source) if isinstance(source, Path) else None
+        context = Context(words=words, file=file, links=links)
         if agent_id is not None:
             context.parent_id = links.get(agent_id)
-        yield from _in_file(path, context)
+        yield from _in_file(source, context)
 
 
 class _Rest(dict[str, Any]):
