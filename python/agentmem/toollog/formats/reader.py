@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from agentmem._native import session_lines
 from agentmem.errors import InvalidInputError, ToolLogError
-from agentmem.toollog.formats.anthropic import Anthropic
-from agentmem.toollog.formats.claude_code import ClaudeCode, SessionFiles, session_files
-from agentmem.toollog.formats.langchain import LangChain
-from agentmem.toollog.formats.mcp import MCP
-from agentmem.toollog.formats.openai_chat import OpenAIChat
-from agentmem.toollog.formats.openai_responses import OpenAIResponses
-from agentmem.toollog.formats.openhands import OpenHands
+from agentmem.toollog.formats.claude_code import SessionFiles, session_files
 from agentmem.toollog.formats.pairing import Batches, Pairing
 from agentmem.toollog.formats.parts import Context, HostFormat, Part, Record, dumps
-from agentmem.toollog.formats.swe_agent import SWEAgent
 from agentmem.toollog.models import Message, ToolCall
 from agentmem.toollog.stream import as_path, plain, records
 
+
+
+def _host(module: str, name: str) -> Callable[[], HostFormat]:
+    """Return what makes a host module's reader; it is loaded when the first one is made."""
+
+    def make() -> HostFormat:
+        made: HostFormat = getattr(import_module(f"agentmem.toollog.formats.{module}"), name)()
+        return made
+
+    return make
+
+
 FORMATS: Final[dict[str, Callable[[], HostFormat]]] = {
     # In this order a record is offered to them: the most particular shape first.
-    "claude-code": ClaudeCode,
-    "mcp": MCP,
-    "swe-agent": SWEAgent,
-    "openhands": OpenHands,
-    "langchain": LangChain,
-    "openai-responses": OpenAIResponses,
-    "anthropic": Anthropic,
-    "openai": OpenAIChat,
+    "claude-code": _host("claude_code", "ClaudeCode"),
+    "mcp": _host("mcp", "MCP"),
+    "swe-agent": _host("swe_agent", "SWEAgent"),
+    "openhands": _host("openhands", "OpenHands"),
+    "langchain": _host("langchain", "LangChain"),
+    "openai-responses": _host("openai_responses", "OpenAIResponses"),
+    "anthropic": _host("anthropic", "Anthropic"),
+    "openai": _host("openai_chat", "OpenAIChat"),
 }
 _ALIASES: Final = {
     "codex": "openai-responses",
