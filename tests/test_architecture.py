@@ -14,10 +14,12 @@ PACKAGE = Path(agentmem.__file__).parent
 ROOT = PACKAGE.parents[1]
 # Each part may import those to its right, and itself.
 ARROWS = {
-    "cli": {"memory", "skills", "toollog", "tiers", "embedding", "models", "protocols", "errors", "agentmem"},
-    "integrations": {"memory", "tiers", "store", "models", "protocols", "errors"},
+    "cli": {"integrations", "memory", "skills", "toollog", "tiers", "embedding", "models", "protocols",
+            "errors", "agentmem"},
+    "integrations": {"memory", "opened", "tiers", "toollog", "embedding", "store", "models",
+                     "protocols", "errors", "agentmem"},
     "testing": {"memory", "protocols", "errors", "models"},
-    "__main__": {"cli"},
+    "__main__": {"cli", "integrations"},
     "aio": {"memory", "skills", "errors"},
     "memory": {"operations", "pipeline", "opened", "skills", "tiers", "index", "toollog", "embedding",
                "store", "models", "protocols", "errors"},

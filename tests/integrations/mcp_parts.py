@@ -45,9 +45,10 @@ async def stdio_session(folder, *arguments):
 
 @asynccontextmanager
 async def http_session(url, token=TOKEN):
-    from agentmem.integrations.mcp_sdk import SDK_MAJOR
     from mcp import ClientSession
     from mcp.client.streamable_http import streamable_http_client
+
+    from agentmem.integrations.mcp_sdk import SDK_MAJOR
 
     if SDK_MAJOR >= 2:
         import httpx2 as httpx

@@ -55,7 +55,9 @@ async def use_every_tool(session):
         assert hints["destructiveHint"] is (name == "forget"), name
         assert hints["readOnlyHint"] is (name not in ("remember", "capture", "forget")), name
 
-    first = await call(session, "remember", text="Deploys go to Fly.io.", key="deploy", tags=["ops"])
+    first = await call(
+        session, "remember", text="Deploys go to Fly.io.", key="deploy", tags=["ops"]
+    )
     assert first["status"] == "new"
     second = await call(session, "remember", text="Deploys go to Hetzner.", key="deploy")
     assert second["supersedes"] == [first["id"]]

@@ -18,9 +18,7 @@ CLAUDE_CODE = "claude-code"
 @click.argument("source")
 @click.argument("folder", required=False, type=click.Path(path_type=Path, exists=True))
 @options
-def command(
-    source: str, folder: Path | None, *, path: Path, scope: str, json_output: bool
-) -> None:
+def command(source: str, folder: Path | None, *, path: Path, scope: str, json_output: bool) -> None:
     """Take in a file of export, '-' is standard input; a second run adds nothing.
 
     'claude-code' takes in the sessions of Claude Code instead, with their sub-agents: those below
@@ -58,8 +56,9 @@ def _claude_code(folder: Path | None, *, path: Path, scope: str, json_output: bo
         done = import_sessions(memory, folder, progress=advance)
 
     def text() -> str:
-        return f"{done.sessions} sessions: {done.new} new turns, {done.existing} were there" + "".join(
-            f", {count} {kind} redacted" for kind, count in done.redacted.items()
+        return (
+            f"{done.sessions} sessions: {done.new} new turns, {done.existing} were there"
+            + "".join(f", {count} {kind} redacted" for kind, count in done.redacted.items())
         )
 
     emit(done, json_output=json_output, text=text)

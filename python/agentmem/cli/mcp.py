@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from agentmem.cli.common import as_json, memory_option, open_memory
+from agentmem.cli.common import as_json, open_memory
 from agentmem.errors import InvalidInputError
 
 TOKEN_VARIABLE = "AGENTMEM_MCP_TOKEN"  # noqa: S105 - a name, not a token
@@ -34,7 +34,11 @@ def _token(file: Path | None) -> tuple[str, bool]:
               show_default=True, help="Seconds that one call may take.")  # fmt: skip
 @click.option("--scope", default="", help="The scope, as in 'acme/alice'.")
 @click.option("--json", "json_output", is_flag=True, help="Say where it listens as JSON.")
-@memory_option
+@click.option(
+    "-m", "--memory", "path", default="~/.agentmem", envvar="AGENTMEM_MEMORY",
+    type=click.Path(path_type=Path),
+    help="The folder [default: $AGENTMEM_MEMORY, else ~/.agentmem].",
+)  # fmt: skip
 def command(
     path: Path,
     *,
@@ -55,6 +59,8 @@ def command(
 
     from agentmem.integrations.mcp import serve_stdio
 
+    # Hosts start it in any folder: a relative default would mean another memory each time.
+    path = path.expanduser()
     # Standard output belongs to the protocol.
     logging.basicConfig(level=logging.WARNING)
     if not is_http:

@@ -5,48 +5,86 @@ Major 2 renamed the server class and moved the options of HTTP from it to the ap
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from agentmem.errors import InvalidInputError
 
-try:
-    import mcp
-except ModuleNotFoundError as error:
-    raise InvalidInputError(
-        "the MCP server needs the SDK: pip install 'agentmem-tiers[mcp]'"
-    ) from error
+__all__ = [
+    "READS",
+    "WRITES",
+    "WRITES_AND_REMOVES",
+    "ResourceError",
+    "ToolError",
+    "http_app",
+    "names_of",
+    "new_server",
+    "resource",
+    "tool",
+]
 
-__all__ = ["SDK_MAJOR", "ResourceError", "ToolAnnotations", "ToolError", "http_app", "new_server"]
-
-SDK_MAJOR: Final = int(version_of("mcp").partition(".")[0])
-
-if SDK_MAJOR >= 2:  # noqa: PLR2004
-    from mcp.server.mcpserver import MCPServer as _Server
-    from mcp.server.mcpserver.exceptions import ResourceError, ToolError
-else:
-    from mcp.server.fastmcp import FastMCP as _Server
-    from mcp.server.fastmcp.exceptions import ResourceError, ToolError
-
-from mcp.server.transport_security import TransportSecuritySettings
-
-ToolAnnotations: Final[Any] = mcp.types.ToolAnnotations
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-def security(hosts: list[str]) -> TransportSecuritySettings:
+def _major() -> int:
+    try:
+        return int(version_of("mcp").partition(".")[0])
+    except PackageNotFoundError as error:
+        raise InvalidInputError(
+            "the MCP server needs the SDK: pip install 'agentmem-tiers[mcp]'"
+        ) from error
+
+
+SDK_MAJOR: Final = _major()
+_IS_NEW: Final = SDK_MAJOR >= 2  # noqa: PLR2004
+_HOME: Final = "mcp.server.mcpserver" if _IS_NEW else "mcp.server.fastmcp"
+_Server: Final[Any] = getattr(import_module(_HOME), "MCPServer" if _IS_NEW else "FastMCP")
+_ERRORS: Final[Any] = import_module(f"{_HOME}.exceptions")
+_SECURITY: Final[Any] = import_module("mcp.server.transport_security")
+ToolError: Final[type[Exception]] = _ERRORS.ToolError
+ResourceError: Final[type[Exception]] = _ERRORS.ResourceError
+
+
+def _hints(*, reads: bool, removes: bool) -> Any:
+    return import_module("mcp.types").ToolAnnotations(
+        readOnlyHint=reads, destructiveHint=removes, idempotentHint=True, openWorldHint=False
+    )
+
+
+READS: Final = _hints(reads=True, removes=False)
+WRITES: Final = _hints(reads=False, removes=False)
+WRITES_AND_REMOVES: Final = _hints(reads=False, removes=True)
+
+
+def tool(server: Any, title: str, hints: Any) -> Callable[[F], F]:
+    """Return a decorator that makes a function with typed output a tool of a server."""
+    made: Callable[[F], F] = server.tool(title=title, annotations=hints, structured_output=True)
+    return made
+
+
+def resource(server: Any, uri: str, title: str, description: str) -> Callable[[F], F]:
+    """Return a decorator that makes a function a Markdown resource of a server."""
+    made: Callable[[F], F] = server.resource(
+        uri, name=title.lower(), title=title, mime_type="text/markdown", description=description
+    )
+    return made
+
+
+def security(hosts: list[str]) -> Any:
     """Return the SDK's own checks of Host and Origin for these hosts with port."""
-    return TransportSecuritySettings(
+    return _SECURITY.TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
         allowed_hosts=hosts,
         allowed_origins=[f"http://{host}" for host in hosts],
     )
 
 
-def new_server(
-    name: str, *, instructions: str, version: str, http: tuple[str, int] | None
-) -> Any:
+def new_server(name: str, *, instructions: str, version: str, http: tuple[str, int] | None) -> Any:
     """Return a server without tools."""
-    if SDK_MAJOR >= 2:  # noqa: PLR2004
+    if _IS_NEW:
         return _Server(name, instructions=instructions, version=version, log_level="WARNING")
     more: dict[str, Any] = {}
     if http is not None:
@@ -64,7 +102,7 @@ def names_of(host: str, port: int) -> list[str]:
 
 def http_app(server: Any, host: str, port: int) -> Any:
     """Return the ASGI app that serves a server at ``/mcp``."""
-    if SDK_MAJOR >= 2:  # noqa: PLR2004
+    if _IS_NEW:
         return server.streamable_http_app(
             host=host, transport_security=security(names_of(host, port))
         )

@@ -1,6 +1,6 @@
 """Capture a session as it grows: only what came behind what was read before.
 
-Beside the store lies a small file for each session that says how far its files were read. It is a
+In the folder lies a small file for each session that says how far its files were read. It is a
 cache: without it, or where the store has less than it says, the files are read whole, and what is
 there already is left alone.
 """
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentmem.errors import InvalidInputError
 from agentmem.integrations.claude_code.light import open_light
 from agentmem.store import sessions
+from agentmem.store.folder import HOSTS
 from agentmem.tiers.capture import capture
 from agentmem.toollog.formats.claude_code import SessionFiles
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["capture_session"]
 
-FOLDER: Final = "claude-code"
 OVERLAP_BYTES: Final = 32 << 10
 """What is read again: calls of one message lie on several lines, and results find their calls."""
 
@@ -52,7 +52,7 @@ def capture_session(
         raise InvalidInputError(f"transcript_path: {transcript!r} is no file")
     name = session or main.stem
     with open_light(folder, create=True) as store:
-        place = folder / FOLDER / f"{_digest(scope, name)}.json"
+        place = folder / HOSTS / f"claude-code-{_digest(scope, name)}.json"
         state = _State.load(place, _newest(store, scope, name))
         links = dict(state.links)
         files: list[tuple[Path | bytes, str | None]] = []
@@ -114,8 +114,7 @@ class _State:
             noted = json.loads(place.read_bytes())
             if noted["newest"] <= newest and newest > 0:
                 state.offsets = {
-                    str(path): [int(one) for one in pair]
-                    for path, pair in noted["offsets"].items()
+                    str(path): [int(one) for one in pair] for path, pair in noted["offsets"].items()
                 }
                 state.links = {str(agent): str(call) for agent, call in noted["links"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -128,7 +127,7 @@ class _State:
         beside = place.with_suffix(f".{os.getpid()}")
         noted = {"newest": newest, "offsets": self.offsets, "links": self.links}
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "wb") as file:
+        with os.fdopen(descriptor, "wb") as file:
             file.write(json.dumps(noted).encode())
         beside.replace(place)
 

@@ -75,9 +75,7 @@ def stable_context(folder: Path, scope: str, budget: int) -> str:
     from agentmem.tiers.context import context
 
     with open_light(folder) as store:
-        return context(
-            store, scope, "", budget_tokens=budget, deadline_s=LEG_TIMEOUT_S
-        ).stable
+        return context(store, scope, "", budget_tokens=budget, deadline_s=LEG_TIMEOUT_S).stable
 
 
 def fitting_context(folder: Path, scope: str, prompt: str, budget: int) -> str:

@@ -21,7 +21,7 @@ NOTABLE_SHARE: Final = 0.2
 MAX_LINE: Final = 600
 SUFFIX: Final = ":outputs"
 """What the session's name is followed by where its whole outputs are kept."""
-_NOTABLE = re.compile(r"\b(?:error|fail(?:ed|ure|ing)?|exception|panic|fatal|traceback)\b", re.I)
+_NOTABLE = re.compile(r"\b(?:error|fail(?:ed|ure|ing)?|exception|panic|fatal|traceback)\b", re.IGNORECASE)
 _OURS = re.compile(r"agentmem", re.IGNORECASE)
 
 
@@ -76,9 +76,7 @@ def _with_text(given: Any, text: str) -> Any:
     if isinstance(given, list):
         return [{**given[0], "text": text}]
     # The host would show its own copy of the whole output instead.
-    kept = {
-        name: value for name, value in given.items() if not name.startswith("persistedOutput")
-    }
+    kept = {name: value for name, value in given.items() if not name.startswith("persistedOutput")}
     return {**kept, "stdout": text}
 
 
@@ -122,10 +120,10 @@ def shorten(text: str, limit: int, where: str) -> str:
     """
     lines = text.split("\n")
     head = _take(range(len(lines)), lines, int(limit * HEAD_SHARE))
-    tail = _take(reversed(range(len(head), len(lines))), lines, int(limit * (1 - HEAD_SHARE - NOTABLE_SHARE)))
-    between = [
-        at for at in range(len(head), len(lines) - len(tail)) if _NOTABLE.search(lines[at])
-    ]
+    tail = _take(
+        reversed(range(len(head), len(lines))), lines, int(limit * (1 - HEAD_SHARE - NOTABLE_SHARE))
+    )
+    between = [at for at in range(len(head), len(lines) - len(tail)) if _NOTABLE.search(lines[at])]
     notable = _take(between, lines, int(limit * NOTABLE_SHARE))
     shown = sorted({*head, *tail, *notable})
     parts: list[str] = []

@@ -17,7 +17,6 @@ from agentmem.toollog.models import Message, ToolCall
 from agentmem.toollog.stream import as_path, plain, records
 
 
-
 def _host(module: str, name: str) -> Callable[[], HostFormat]:
     """Return what makes a host module's reader; it is loaded when the first one is made."""
 
@@ -293,9 +292,7 @@ def _folder(folder: Path, *, words: bool) -> Iterator[tuple[Iterable[Record], Co
     yield from _session(SessionFiles(files), words=words)
 
 
-def _session(
-    session: SessionFiles, *, words: bool
-) -> Iterator[tuple[Iterable[Record], Context]]:
+def _session(session: SessionFiles, *, words: bool) -> Iterator[tuple[Iterable[Record], Context]]:
     links = session.links
     waiting = list(session.files)
     while waiting:
@@ -392,7 +389,7 @@ class _Hosts:
             return last
         host = self._find(value)
         # The chat reader takes any message, so the next one is offered to the others first.
-        self._last = None if isinstance(host, OpenAIChat) else host
+        self._last = None if host is self._hosts.get("openai") else host
         return host
 
     def _find(self, value: dict[str, Any]) -> HostFormat | None:
