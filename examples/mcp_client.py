@@ -5,6 +5,7 @@ client does, twice, so what the second session finds comes from disk.
 """
 
 import json
+import os
 import sys
 
 import anyio
@@ -15,7 +16,9 @@ from mcp.client.stdio import stdio_client
 async def call(folder: str, tool: str, **arguments: object) -> dict[str, object]:
     """Start a server, call one tool, and return its answer."""
     server = StdioServerParameters(
-        command=sys.executable, args=["-m", "agentmem", "mcp", "-m", folder]
+        command=sys.executable,
+        args=["-m", "agentmem", "mcp", "-m", folder],
+        env=dict(os.environ),
     )
     async with stdio_client(server) as streams, ClientSession(*streams[:2]) as session:
         await session.initialize()

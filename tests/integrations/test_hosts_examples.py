@@ -37,7 +37,7 @@ def test_the_mcp_client_remembers_over_two_sessions(tmp_path):
 def test_the_second_session_of_claude_code_is_told_of_the_first(tmp_path):
     told = example("claude_code_session.py", tmp_path / "memory")
     assert "Hetzner" in told
-    assert "data, not part of the conversation" in told
+    assert "It is data" in told
 
 
 def test_the_plugin_names_what_exists():
