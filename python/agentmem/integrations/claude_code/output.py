@@ -21,7 +21,9 @@ NOTABLE_SHARE: Final = 0.2
 MAX_LINE: Final = 600
 SUFFIX: Final = ":outputs"
 """What the session's name is followed by where its whole outputs are kept."""
-_NOTABLE = re.compile(r"\b(?:error|fail(?:ed|ure|ing)?|exception|panic|fatal|traceback)\b", re.IGNORECASE)
+_NOTABLE = re.compile(
+    r"\b(?:error|fail(?:ed|ure|ing)?|exception|panic|fatal|traceback)\b", re.IGNORECASE
+)
 _OURS = re.compile(r"agentmem", re.IGNORECASE)
 
 
