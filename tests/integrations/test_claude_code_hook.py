@@ -153,6 +153,16 @@ def test_an_output_that_is_short_unknown_or_ours_stays(tmp_path):
     assert not (tmp_path / "memory").exists()
 
 
+def test_options_come_from_the_command_line_before_the_environment(monkeypatch):
+    monkeypatch.setenv("AGENTMEM_MEMORY", "/tmp/environment")
+    monkeypatch.setenv("AGENTMEM_HOOK_START_TOKENS", "no number")
+    monkeypatch.setenv("AGENTMEM_HOOK_PROMPT_TOKENS", "0")
+    read = HookOptions.of(["--json", "-m", "/tmp/given", "--scope=a/b", "--unknown", "x", "-m"])
+    assert (str(read.folder), read.scope) == ("/tmp/environment", "a/b")
+    read = HookOptions.of(["--memory=/tmp/given"])
+    assert (str(read.folder), read.start_budget, read.prompt_budget) == ("/tmp/given", 1500, 0)
+
+
 def test_shortening_keeps_to_its_limit_on_any_text():
     for text in (OUTPUT, "x" * 100_000, "\n" * 50_000, "error\n" * 20_000, "é\ud800😀" * 9_000):
         short = shorten(text, 6_000, "L0:1")

@@ -13,13 +13,15 @@ import click
     help="The folder [default: $AGENTMEM_MEMORY, else ~/.agentmem].",
 )  # fmt: skip
 @click.option("--scope", help="The scope [default: $AGENTMEM_SCOPE, else all].")
-def command(path: Path | None, scope: str | None) -> None:
+@click.option("--json", "json_output", is_flag=True, help="Nothing more: an answer is JSON.")
+def command(path: Path | None, *, scope: str | None, json_output: bool) -> None:
     """Answer one hook event of Claude Code, read as JSON from standard input.
 
     SessionStart and UserPromptSubmit are told what the memory knows; Stop, SubagentStop,
     PreCompact and SessionEnd have the session captured; a long output in PostToolUse is kept and
     replaced by a short one. It ends with status 0 whatever happens.
     """
+    del json_output
     from agentmem.integrations.claude_code.hook import main
 
     arguments = [] if path is None else ["--memory", str(path)]

@@ -54,7 +54,8 @@ class HookOptions(NamedTuple):
         waiting = list(arguments)
         while waiting:
             name, equals, value = waiting.pop(0).partition("=")
-            given[_NAMES.get(name, name)] = value if equals else waiting.pop(0) if waiting else ""
+            if name in _NAMES:
+                given[_NAMES[name]] = value if equals else waiting.pop(0) if waiting else ""
         folder = given.get("memory") or os.environ.get("AGENTMEM_MEMORY") or DEFAULT_FOLDER
         return cls(
             folder=Path(folder).expanduser(),
