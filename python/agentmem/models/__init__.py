@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     )
 
 # In the order in which they are most often asked.
-_HOMES = ("memory", "tiers", "context", "documents", "ranking", "skills")
+_HOMES = ("memory", "tiers", "context", "ranking", "documents", "skills")
 
 
 def __getattr__(name: str) -> Any:
