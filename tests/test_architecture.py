@@ -5,19 +5,24 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 import agentmem
-from agentmem import errors
+from agentmem import errors, models
 
 PACKAGE = Path(agentmem.__file__).parent
 ROOT = PACKAGE.parents[1]
 # Each part may import those to its right, and itself.
 ARROWS = {
-    "cli": {"memory", "skills", "toollog", "tiers", "embedding", "models", "protocols", "errors", "agentmem"},
-    "integrations": {"memory", "tiers", "store", "models", "protocols", "errors"},
+    "cli": {"integrations", "memory", "skills", "toollog", "tiers", "embedding", "models", "protocols",
+            "errors", "agentmem"},
+    "integrations": {"memory", "opened", "tiers", "toollog", "embedding", "store", "models",
+                     "protocols", "errors", "agentmem"},
     "testing": {"memory", "protocols", "errors", "models"},
-    "__main__": {"cli"},
+    "__main__": {"cli", "integrations"},
     "aio": {"memory", "skills", "errors"},
     "memory": {"operations", "pipeline", "opened", "skills", "tiers", "index", "toollog", "embedding",
                "store", "models", "protocols", "errors"},
@@ -132,6 +137,19 @@ def test_import_is_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_parts_of_models_are_found_by_name():
+    parts = [path.stem for path in (PACKAGE / "models").glob("*.py") if path.stem != "__init__"]
+    assert set(parts) == set(models._HOMES)
+    names = models.__all__
+    assert len(names) == len(set(names))
+    for part in parts:
+        module = import_module(f"agentmem.models.{part}")
+        for name in module.__all__:
+            assert getattr(models, name) is getattr(module, name)
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = models.Nothing
 
 
 def test_files_stay_short():

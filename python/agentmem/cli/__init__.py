@@ -38,7 +38,9 @@ VERBS = {
     "stats": "Counts and sizes.",
     "verify": "Check the store and the index.",
     "export": "Write everything into one file, or a page a tier.",
-    "import": "Take in a file of export.",
+    "import": "Take in a file of export, or Claude Code's sessions.",
+    "mcp": "Serve the memory to MCP clients.",
+    "hook": "Answer one hook event of Claude Code, read from standard input.",
     "demo": "The whole story: passages remembered, conversations in, tiers built, a trace shown.",
 }
 

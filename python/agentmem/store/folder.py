@@ -13,6 +13,7 @@ __all__ = [
     "CONSOLIDATION",
     "COUNTER",
     "FILE_MODE",
+    "HOSTS",
     "LOCK",
     "STORE",
     "protect_files",
@@ -23,9 +24,10 @@ STORE: Final = "store.amem"
 LOCK: Final = "LOCK.write"
 COUNTER: Final = "counter"
 CONSOLIDATION: Final = "LOCK.consolidate"
+HOSTS: Final = "hosts"
 FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
-_OURS: Final = frozenset({LOCK, COUNTER, CONSOLIDATION, "index"})
+_OURS: Final = frozenset({LOCK, COUNTER, CONSOLIDATION, HOSTS, "index"})
 
 
 def resolve_folder(folder: Path, *, create: bool) -> Path:

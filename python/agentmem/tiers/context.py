@@ -22,8 +22,6 @@ from agentmem.tiers.fence import escape, fenced
 from agentmem.tiers.legs import LEGS, Legs
 from agentmem.tiers.quotes import is_same, words_of
 from agentmem.tiers.ranking import share_of
-from agentmem.tiers.recall import query_text, search
-from agentmem.tiers.vectors import embed_query, given_vector
 from agentmem.toollog.canvas import estimate_tokens
 
 if TYPE_CHECKING:
@@ -78,7 +76,12 @@ def context(
     """Return the context of a question; see ``Memory.context``."""
     opened.check()
     _check(budget_tokens, deadline_s, count_tokens)
-    text = query_text(query)
+    text = query
+    if query != "":
+        # What is known whatever is asked needs no index, and starts without loading one.
+        from agentmem.tiers.recall import query_text
+
+        text = query_text(query)
     asked = _Asked(opened, scope, text, deadline_s)
     made = _Made(budget_tokens, count_tokens or estimate_tokens)
     with opened.database.read() as connection:
@@ -128,12 +131,15 @@ class _Asked:
 
     def hits(self, embedding: Any) -> tuple[list[Hit], list[Hit], list[Hit]]:
         """Return the hits of L1, L2 and L0."""
+        if embedding is None and (not self.text or self.text.isspace()):
+            return [], [], []
+        from agentmem.tiers.recall import search
+        from agentmem.tiers.vectors import embed_query, given_vector
+
         embedder = self.opened.embedder
         vector, share = None, 1.0
         if embedding is not None:
             vector = given_vector(embedding, embedder.ndim)
-        elif not self.text or self.text.isspace():
-            return [], [], []
         else:
             vector = self._leg("vectors", lambda: embed_query(embedder, self.text))
             share = share_of(embedder, self.text)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,21 @@ _BOOKKEEPING = frozenset(
 _SESSION_FIELDS = frozenset(
     {"leafUuid", "messageId", "sessionId", "session_id", "subtype", "uuid", "userType"}
 )
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFiles:
+    """The files of one session, whole or only their ends, to be read as one log.
+
+    Attributes:
+        files: A path or bytes of lines each, with the id of the sub-agent that wrote them; None
+            is the main agent.
+        links: The id of a sub-agent to the id of the call that started it. What the files say of
+            it is added; what earlier lines said may be given.
+    """
+
+    files: Sequence[tuple[Path | bytes, str | None]]
+    links: dict[str, str] = field(default_factory=dict)
 
 
 class ClaudeCode:

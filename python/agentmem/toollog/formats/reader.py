@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from agentmem._native import session_lines
 from agentmem.errors import InvalidInputError, ToolLogError
-from agentmem.toollog.formats.anthropic import Anthropic
-from agentmem.toollog.formats.claude_code import ClaudeCode, session_files
-from agentmem.toollog.formats.langchain import LangChain
-from agentmem.toollog.formats.mcp import MCP
-from agentmem.toollog.formats.openai_chat import OpenAIChat
-from agentmem.toollog.formats.openai_responses import OpenAIResponses
-from agentmem.toollog.formats.openhands import OpenHands
+from agentmem.toollog.formats.claude_code import SessionFiles, session_files
 from agentmem.toollog.formats.pairing import Batches, Pairing
 from agentmem.toollog.formats.parts import Context, HostFormat, Part, Record, dumps
-from agentmem.toollog.formats.swe_agent import SWEAgent
 from agentmem.toollog.models import Message, ToolCall
 from agentmem.toollog.stream import as_path, plain, records
 
+
+def _host(module: str, name: str) -> Callable[[], HostFormat]:
+    """Return what makes a host module's reader; it is loaded when the first one is made."""
+
+    def make() -> HostFormat:
+        made: HostFormat = getattr(import_module(f"agentmem.toollog.formats.{module}"), name)()
+        return made
+
+    return make
+
+
 FORMATS: Final[dict[str, Callable[[], HostFormat]]] = {
     # In this order a record is offered to them: the most particular shape first.
-    "claude-code": ClaudeCode,
-    "mcp": MCP,
-    "swe-agent": SWEAgent,
-    "openhands": OpenHands,
-    "langchain": LangChain,
-    "openai-responses": OpenAIResponses,
-    "anthropic": Anthropic,
-    "openai": OpenAIChat,
+    "claude-code": _host("claude_code", "ClaudeCode"),
+    "mcp": _host("mcp", "MCP"),
+    "swe-agent": _host("swe_agent", "SWEAgent"),
+    "openhands": _host("openhands", "OpenHands"),
+    "langchain": _host("langchain", "LangChain"),
+    "openai-responses": _host("openai_responses", "OpenAIResponses"),
+    "anthropic": _host("anthropic", "Anthropic"),
+    "openai": _host("openai_chat", "OpenAIChat"),
 }
 _ALIASES: Final = {
     "codex": "openai-responses",
@@ -251,6 +256,9 @@ def _logs(
 ) -> Iterator[tuple[Iterable[Record], Context]]:
     """Yield every log of the input with its own context, one after the other."""
     check_format(format_)
+    if isinstance(messages, SessionFiles):
+        yield from _session(messages, words=words)
+        return
     path = as_path(messages)
     if path is not None and path.is_dir():
         yield from _folder(path, words=words)
@@ -281,18 +289,23 @@ def _folder(folder: Path, *, words: bool) -> Iterator[tuple[Iterable[Record], Co
     files = session_files(folder)
     if not files:
         raise InvalidInputError(f"the folder holds no session (*.jsonl): {folder}")
-    links: dict[str, str] = {}
-    waiting = list(files)
+    yield from _session(SessionFiles(files), words=words)
+
+
+def _session(session: SessionFiles, *, words: bool) -> Iterator[tuple[Iterable[Record], Context]]:
+    links = session.links
+    waiting = list(session.files)
     while waiting:
         # Sessions first; then each sub-agent once the call that started it has been seen.
-        path, agent_id = next(
+        source, agent_id = next(
             (entry for entry in waiting if entry[1] is None or entry[1] in links), waiting[0]
         )
-        waiting.remove((path, agent_id))
-        context = Context(words=words, file=str(path), links=links)
+        waiting.remove((source, agent_id))
+        file = str(source) if isinstance(source, Path) else None
+        context = Context(words=words, file=file, links=links)
         if agent_id is not None:
             context.parent_id = links.get(agent_id)
-        yield from _in_file(path, context)
+        yield from _in_file(source, context)
 
 
 class _Rest(dict[str, Any]):
@@ -376,7 +389,7 @@ class _Hosts:
             return last
         host = self._find(value)
         # The chat reader takes any message, so the next one is offered to the others first.
-        self._last = None if isinstance(host, OpenAIChat) else host
+        self._last = None if host is self._hosts.get("openai") else host
         return host
 
     def _find(self, value: dict[str, Any]) -> HostFormat | None:
