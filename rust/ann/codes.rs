@@ -67,7 +67,7 @@ pub(super) fn pack_signs(codes: &[u8], out: &mut [u8]) -> f64 {
 /// With s the unit vector of a vector's signs and a = x·s, the cosine q·x is about q·s / a. What is
 /// left of x beside a·s, of norm sqrt(1 - a²), meets a query as a random direction would: the
 /// estimate's error has about the deviation sqrt(1 - a²) / (a sqrt(ndim - 1)) (the estimator of
-/// RaBitQ, Gao and Long 2024, here without its random rotation, which trained vectors do not need:
+/// `RaBitQ`, Gao and Long 2024, here without its random rotation, which trained vectors do not need:
 /// measured deviations are 0.95 to 1.0 of that).
 #[derive(Debug)]
 pub(super) struct Signs<'a> {

@@ -92,13 +92,16 @@ impl Request<'_> {
     }
 }
 
+/// The terms of a query in one source, each with its weight.
+type Weighed = Vec<(TermPlace, f32)>;
+
 /// A source with the rows of it that may be returned.
 type Selected<'a> = (&'a dyn Source, Selection);
 
 /// Both signals of one query, ready to be run over any selection of rows.
 struct Signal<'a> {
     /// For each source its terms, by falling weight; `None` where the text has no terms.
-    lexical: Option<(Vec<Vec<(TermPlace, f32)>>, Norms)>,
+    lexical: Option<(Vec<Weighed>, Norms)>,
     query: Option<Query>,
     mode: Mode,
     depth: usize,
@@ -320,7 +323,7 @@ fn rank(
         signal.run_hinted(request.hints)?.map(|(bm25, ann)| Lists {
             beside: Vec::new(),
             bm25: pool.take(&bm25, place, |found, _, score| {
-                found.bm25_score = Some(score)
+                found.bm25_score = Some(score);
             }),
             ann: pool.take(&ann, place, |found, _, score| found.cosine = Some(score)),
         })
@@ -357,8 +360,8 @@ fn place_terms(
     sources: &[Selected<'_>],
     lives: &[&Live],
     whole: &mut Whole,
-) -> Result<Vec<Vec<(TermPlace, f32)>>> {
-    let mut placed: Vec<Vec<(TermPlace, f32)>> = sources.iter().map(|_| Vec::new()).collect();
+) -> Result<Vec<Weighed>> {
+    let mut placed: Vec<Weighed> = sources.iter().map(|_| Vec::new()).collect();
     let mut found: Vec<(usize, TermPlace)> = Vec::with_capacity(sources.len());
     for term in terms {
         let mut df = 0_u64;

@@ -239,9 +239,9 @@ fn year() -> Index {
 fn a_named_time_lifts_its_rows_and_drops_none() {
     let index = year();
     let hints = vec![vec![(200 * DAY, 203 * DAY)]];
-    let hits = search(&index, "lunch", &NORTH, &Ranking::measured(60.0), &hints);
-    assert_eq!(keys(&hits)[..3], [200, 201, 202]);
-    assert_eq!(hits.len(), 50);
+    let found = search(&index, "lunch", &NORTH, &Ranking::measured(60.0), &hints);
+    assert_eq!(keys(&found)[..3], [200, 201, 202]);
+    assert_eq!(found.len(), 50);
 }
 
 #[test]

@@ -474,7 +474,7 @@ fn scan_signs<const N: usize>(bits: &[u8], stride: usize, query: &SignPlanes, ou
     }
     let mut masks = [u8::MAX; N];
     masks[N - 1] = (u16::MAX >> (8 + 8 * N - stride / 8)) as u8;
-    let bias = 2 * 8 * N as i32 * LANE_BIAS as i32 + query.sum;
+    let raised = 2 * 8 * N as i32 * LANE_BIAS as i32 + query.sum;
     let (places, rest) = out.as_chunks_mut::<16>();
     for (rows, place) in bits.chunks_exact(16 * stride).zip(&mut *places) {
         prefetch(rows, AHEAD);
@@ -484,13 +484,13 @@ fn scan_signs<const N: usize>(bits: &[u8], stride: usize, query: &SignPlanes, ou
         }
         // No lane is negative or above 2^31: the upper halves of the lanes are zero.
         let sums = sum16(&sums);
-        let sums = _mm512_sub_epi32(_mm512_add_epi32(sums, sums), _mm512_set1_epi32(bias));
+        let sums = _mm512_sub_epi32(_mm512_add_epi32(sums, sums), _mm512_set1_epi32(raised));
         // SAFETY: the array is 64 writable bytes; the store needs no alignment.
         unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), sums) };
     }
     let done = 16 * places.len();
     for (row, sum) in bits.chunks_exact(stride).skip(done).zip(rest) {
-        *sum = 2 * _mm512_reduce_add_epi64(signs_held(row, masks, &held)) as i32 - bias;
+        *sum = 2 * _mm512_reduce_add_epi64(signs_held(row, masks, &held)) as i32 - raised;
     }
 }
 
