@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from agentmem.tiers.cluster.activities import activity_of
 from agentmem.tiers.cluster.cues import read_cues
-from agentmem.tiers.cluster.terms import IDENTIFIER_MARK, has_han, is_han, terms_of
+from agentmem.tiers.cluster.terms import IDENTIFIER_MARK, has_han, is_han, terms_of, token_terms
 
 if TYPE_CHECKING:
     from agentmem.tiers.cluster.profile import Line
@@ -145,7 +145,7 @@ def _phrases(text: str, score: Score) -> _Run:
     run: _Run = []
     for match in _TOKEN.finditer(_FRAME.sub(" ", text)):
         token = match.group()
-        terms = frozenset(terms_of(token, 80))
+        terms = token_terms(token)
         worth = max((score(term) for term in terms), default=0.0)
         if is_han(token[0]) or worth <= 0.0:
             found += _windows(run)
