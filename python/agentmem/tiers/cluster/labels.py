@@ -146,7 +146,7 @@ def _phrases(text: str, score: Score) -> _Run:
     for match in _TOKEN.finditer(_FRAME.sub(" ", text)):
         token = match.group()
         terms = token_terms(token)
-        worth = max((score(term) for term in terms), default=0.0)
+        worth = max(map(score, terms), default=0.0)
         if is_han(token[0]) or worth <= 0.0:
             found += _windows(run)
             run = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 from typing import Final
@@ -28,6 +29,7 @@ _IDENTIFIER: Final = re.compile(
     r"|\b[A-Z]?[a-z]{1,40}[A-Z]\w{1,40}\b"
     r"|\b[\w-]{1,40}\.(?:py|ts|js|go|rs|exs?|md|sh|toml|json|ya?ml|pl|java|rb|cpp|c|h)\b"
 )
+_HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _MARK: Final = re.compile(r"[\d_/]|\.[a-z]|[a-z][A-Z]")
 _TRAILING_NUMBER: Final = re.compile(r"\d+$")
 _ENGLISH_SHARE: Final = 0.97
@@ -41,12 +43,14 @@ def is_han(letter: str) -> bool:
 
 def has_han(text: str) -> bool:
     """Whether the beginning of a text holds Chinese characters."""
-    return any(is_han(letter) for letter in text[:200])
+    return _HAN.search(text, 0, 200) is not None
 
 
 def is_english(text: str) -> bool:
     """Whether the letters at the beginning of a text are plain Latin ones."""
-    letters = [letter for letter in text[:400] if letter.isalpha()]
+    if (head := text[:400]).isascii():
+        return any(map(str.isalpha, head))
+    letters = [letter for letter in head if letter.isalpha()]
     plain = sum(letter.isascii() for letter in letters)
     return bool(letters) and plain > _ENGLISH_SHARE * len(letters)
 
@@ -56,6 +60,20 @@ def family(term: str) -> str | None:
     if not term.startswith(IDENTIFIER_MARK) or not term[-1].isdigit():
         return None
     return _TRAILING_NUMBER.sub("", term)
+
+
+def _marked(text: str) -> Iterator[str]:
+    """Yield the words of a text that hold a mark of an identifier."""
+    if _MARK.search(text) is None:
+        return
+    text = " ".join(text.split())
+    end = 0
+    for match in _MARK.finditer(text):
+        if match.start() < end:
+            continue
+        start, end = text.rfind(" ", 0, match.start()) + 1, text.find(" ", match.end())
+        end = end if end >= 0 else len(text)
+        yield text[start:end]
 
 
 @lru_cache(maxsize=16_384)
@@ -83,8 +101,7 @@ def terms_of(text: str, limit: int) -> Counter[str]:
         text = text.encode("utf-8", "replace").decode()
     counts: Counter[str] = Counter(filter(_says_something, analyze(text)))
     # No identifier holds a space, and each has one of these marks.
-    words = (word for word in text.split() if _MARK.search(word)) if _MARK.search(text) else ()
-    matches = (match for word in words for match in _IDENTIFIER.finditer(word))
+    matches = (match for word in _marked(text) for match in _IDENTIFIER.finditer(word))
     for match in islice(matches, _MAX_IDENTIFIERS):
         name = match.group().strip(".-/#").lower()
         if len(name) > 2:  # noqa: PLR2004
