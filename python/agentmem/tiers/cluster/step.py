@@ -77,7 +77,7 @@ def cluster_scope(opened: Opened, scope: str) -> Stepped:
                 continue
             clusterer = _decide(opened, piece)
             clusterer.name_scenes()
-            refine_scenes(getattr(opened, "summarizer", None), clusterer)
+            refine_scenes(opened.summarizer, clusterer)
             written += opened.database.write(_operation(opened, piece, clusterer, now_ms))
         except StaleCursorError:
             # Another run, or a forget, came between the reading and the write.
