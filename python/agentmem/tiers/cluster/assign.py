@@ -23,7 +23,7 @@ from agentmem.tiers.cluster.cues import Cues, closes, completes, read_cues
 from agentmem.tiers.cluster.directions import Directions
 from agentmem.tiers.cluster.labels import name_scene
 from agentmem.tiers.cluster.profile import Line, Profile, Vector
-from agentmem.tiers.cluster.term_index import Floats, TermIndex, log_count
+from agentmem.tiers.cluster.term_index import Floats, TermIndex
 from agentmem.tiers.cluster.terms import IDENTIFIER_MARK, has_han, is_english, terms_of
 
 __all__ = ["Clusterer", "Event", "Last", "Row", "Settings", "replay"]
@@ -414,7 +414,10 @@ class _Unnamed:
     units: int
 
     def name(self, identifier: float) -> str:
-        """Return the name; ``identifier`` is the factor on the rarity of identifiers."""
+        """Return the name; ``identifier`` is the factor on the rarity of identifiers.
+
+        What recurs names a scene, so counts weigh in full here.
+        """
         scores: dict[str, float] = {}
 
         def score(term: str) -> float:
@@ -425,7 +428,7 @@ class _Unnamed:
             found = 0.0
             if count:
                 share = (self.units + 1) / (self.frequencies[term] / _HALF + 0.5)
-                found = log_count(count) * math.log1p(share)
+                found = count / _HALF * math.log1p(share)
                 if term[0] == IDENTIFIER_MARK:
                     found *= identifier
             scores[term] = found
