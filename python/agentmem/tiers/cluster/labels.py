@@ -159,8 +159,10 @@ def _ranked(lines: Sequence[Line], score: Score) -> list[tuple[str, frozenset[st
 def _is_one_thing(phrase: str) -> bool:
     """Whether words that met once belong together: a name, a number of something, or not English."""
     words = phrase.split(" ")
-    return len(words) == 1 or not phrase.isascii() or all(
-        word[0].isupper() or word[0].isdigit() for word in words
+    return (
+        len(words) == 1
+        or not phrase.isascii()
+        or all(word[0].isupper() or word[0].isdigit() for word in words)
     )
 
 

@@ -156,7 +156,10 @@ class TermIndex:
         end = len(self._count)
         products = self._weights[self._term[:end]] * self._log[:end]
         self._weights[numbers] = 0.0
-        sums: Floats = np.bincount(self._slot[:end], products, minlength=self.slots)
+        # Without any entry numpy counts in whole numbers.
+        sums: Floats = np.bincount(self._slot[:end], products, minlength=self.slots).astype(
+            np.float64, copy=False
+        )
         return sums
 
     def dots_with(self, scene: int) -> Floats:

@@ -12,7 +12,15 @@ from typing import Final
 from agentmem._native import analyze
 from agentmem.tiers.cluster.stopwords import STOP_BIGRAMS, STOP_WORDS
 
-__all__ = ["IDENTIFIER_MARK", "family", "has_han", "is_english", "is_han", "terms_of", "token_terms"]
+__all__ = [
+    "IDENTIFIER_MARK",
+    "family",
+    "has_han",
+    "is_english",
+    "is_han",
+    "terms_of",
+    "token_terms",
+]
 
 IDENTIFIER_MARK: Final = "#"
 """Stands before a term that names one thing: a file, a ticket, a function, a booking code."""
