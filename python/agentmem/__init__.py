@@ -102,6 +102,7 @@ if TYPE_CHECKING:
         Extractor,
         GivenEmbeddings,
         Reviewer,
+        Summarizer,
         TokenCounter,
     )
     from agentmem.tiers.documents import Documents
@@ -153,7 +154,7 @@ _HOMES = {
     ),
     "protocols": (
         "ArchiveStore", "Clock", "Embedder", "Extractor", "GivenEmbeddings", "Reviewer",
-        "TokenCounter",
+        "Summarizer", "TokenCounter",
     ),
     "tiers.reembed": ("Reembedding",),
     "tiers.documents": ("Documents",),
@@ -244,6 +245,7 @@ __all__ = [
     "StorageFullError",
     "StoreBusyError",
     "StoreError",
+    "Summarizer",
     "Task",
     "TokenCounter",
     "ToolCall",

@@ -25,8 +25,8 @@ from agentmem.models import (
 )
 from agentmem.opened import Opened, Progress
 from agentmem.operations import Operations
-from agentmem.pipeline import Pipeline, checked_extractor, checked_timeout
-from agentmem.protocols import Clock, Embedder, Extractor, GivenEmbeddings, TokenCounter
+from agentmem.pipeline import Pipeline, checked_extractor, checked_summarizer, checked_timeout
+from agentmem.protocols import Clock, Embedder, Extractor, GivenEmbeddings, Summarizer, TokenCounter
 from agentmem.store.scopes import check_scope, join_scope
 from agentmem.tiers.inspect import get, history, list_facts
 from agentmem.tiers.recall import recall, recall_many
@@ -63,6 +63,7 @@ class Memory(Operations, Pipeline):
         ann: ``"auto"``, ``"exact"`` or ``"hnsw"``: how the vector signal searches.
         extractor: Reads facts from captured messages; None for the built-in rules.
         extractor_timeout_s: How long one answer of the host's extractor may take.
+        summarizer: Rewrites what scenes are called, in this process; None for the rules.
         consolidate: ``"manual"``, or ``"background"`` for ``start_consolidation`` at once.
 
     Raises:
@@ -82,6 +83,7 @@ class Memory(Operations, Pipeline):
         ann: Literal["auto", "exact", "hnsw"] = "auto",
         extractor: Extractor | None = None,
         extractor_timeout_s: float = 60.0,
+        summarizer: Summarizer | None = None,
         consolidate: Literal["manual", "background"] = "manual",
     ) -> None:
         if durability not in ("full", "normal"):
@@ -95,6 +97,7 @@ class Memory(Operations, Pipeline):
             Path(path).absolute(), embedder, clock, durability, ann, redact=redact,
             extractor=checked_extractor(extractor),
             extractor_timeout_s=checked_timeout(extractor_timeout_s),
+            summarizer=checked_summarizer(summarizer),
         )  # fmt: skip
         if self._shared.is_purge_due:
             # A crash ended it. While another process is at it, it is that one's.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentmem.errors import EmbedderMismatchError
 from agentmem.index import SearchIndex
 from agentmem.models import to_ms
-from agentmem.protocols import Clock, Embedder, Extractor, GivenEmbeddings
+from agentmem.protocols import Clock, Embedder, Extractor, GivenEmbeddings, Summarizer
 from agentmem.store.database import Database
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ Progress = Callable[[int, int], None]
 class Opened:
     """Store, index, embedder, extractor and clock of one folder.
 
-    ``extractor`` is None where the host gave none: the built-in rules read then.
+    ``extractor`` is None where the host gave none: the built-in rules read then. So it is with
+    ``summarizer``: the rules name scenes.
 
     ``cache`` holds what verbs keep ready between calls, by kind and row, under ``cache_lock``.
     """
@@ -46,6 +47,7 @@ class Opened:
         redact: bool,
         extractor: Extractor | None = None,
         extractor_timeout_s: float = 60.0,
+        summarizer: Summarizer | None = None,
     ) -> None:
         from agentmem.embedding import resolve_embedder, space_of
 
@@ -55,6 +57,7 @@ class Opened:
         space_of(self.embedder)
         self.extractor = extractor
         self.extractor_timeout_s = extractor_timeout_s
+        self.summarizer = summarizer
         self.worker: Worker | None = None
         self.clock = clock
         self.durability = durability

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from agentmem.errors import InvalidInputError, NotFoundError
 from agentmem.models import Context, Persona, Report, Scene
 from agentmem.opened import Opened, Progress
-from agentmem.protocols import Extractor, TokenCounter
+from agentmem.protocols import Extractor, Summarizer, TokenCounter
 from agentmem.store import personas, scenes
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["Pipeline", "checked_extractor", "checked_timeout"]
+__all__ = ["Pipeline", "checked_extractor", "checked_summarizer", "checked_timeout"]
 
 MAX_LIMIT = 100_000
 MAX_IDLE_S = 86_400.0
@@ -36,6 +36,24 @@ def checked_extractor(extractor: Any) -> Extractor | None:
             f"{type(extractor).__name__} was given"
         )
     return extractor  # type: ignore[no-any-return]
+
+
+def checked_summarizer(summarizer: Any) -> Summarizer | None:
+    """Return a summarizer if it is one.
+
+    Raises:
+        InvalidInputError: It has no id or cannot summarize.
+    """
+    if summarizer is None:
+        return None
+    name = getattr(summarizer, "id", None)
+    is_able = callable(getattr(summarizer, "summarize", None))
+    if not isinstance(name, str) or not name or not is_able:
+        raise InvalidInputError(
+            f"summarizer: an object with an id and summarize(label, texts) is needed, "
+            f"{type(summarizer).__name__} was given"
+        )
+    return summarizer  # type: ignore[no-any-return]
 
 
 def checked_timeout(value: Any) -> float:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentmem import EmbeddingError, Memory
+from agentmem import EmbeddingError, InvalidInputError, Memory
 from agentmem.protocols import GivenEmbeddings
 from agentmem.store import scenes
 from agentmem.tiers.cluster import Clusterer, Profile, Row, Settings, scene_page
@@ -210,15 +210,25 @@ def test_a_name_is_short_and_never_empty():
     assert name_scene([Line(0, 1, "🚀 ((", True)], lambda _: 0.0)
 
 
-def test_a_summarizer_refines_and_its_failure_changes_nothing(memory):
+def test_a_summarizer_refines_and_its_failure_changes_nothing(tmp_path):
+    told = Told("the flaky login test", "The redirect came before the cookie.")
+    with Memory(tmp_path / "told", embedder=SPACE, summarizer=told) as memory:
+        assert_told(memory)
+
+
+def assert_told(memory):
     talk(memory)
-    memory._shared.summarizer = Told("the flaky login test", "The redirect came before the cookie.")
-    cluster_scope(memory._shared, "")
+    memory.consolidate()
     login = next(scene for scene in all_scenes(memory) if "L0:1" in scene.members)
     assert (login.label, login.text) == (
         "the flaky login test", "The redirect came before the cookie.")  # fmt: skip
     other = next(scene for scene in all_scenes(memory) if "L0:3" in scene.members)
     assert "Kyoto" in other.label
+
+
+def test_a_summarizer_is_checked_when_it_is_given(tmp_path):
+    with pytest.raises(InvalidInputError, match="summarizer"):
+        Memory(tmp_path / "m", embedder=SPACE, summarizer=object())
 
 
 class Told:

@@ -195,3 +195,8 @@ def test_only_people_have_wishes(role):
 def test_names_and_titles_before_the_words_are_no_part_of_them():
     fact = one("SMS Send Chen (Hardware Store): Lu: I prefer the old bottles.")
     assert fact.text == "The user prefers the old bottles."
+
+
+@pytest.mark.parametrize("text", ["My brother lives.", "The service uses.", "The app lives; fine."])
+def test_a_verb_that_ends_a_sentence_is_no_error(text):
+    assert all(fact.text for fact in read(text))

@@ -9,6 +9,7 @@ name or a "not" are close to every embedder.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agentmem.models import Judgement, Trust
@@ -154,6 +155,7 @@ def _began_later(fact: Known, candidate: Candidate) -> bool:
     )
 
 
+@lru_cache(maxsize=16_384)
 def _fold(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(".。!！")
 

@@ -165,6 +165,8 @@ class _Applying:
     changed: dict[int, None] = field(default_factory=dict)
     # The facts of this piece, with their vectors.
     fresh: dict[int, bytes | None] = field(default_factory=dict)
+    # Facts that were read in this transaction, with the rows that they were made of.
+    known: dict[int, tuple[Fact, facts.FactRow]] = field(default_factory=dict)
 
     def run(self, start: int, end: int, found: Sequence[_Ready]) -> _Applying:
         """Write a piece; an empty one only settles the job.
@@ -221,6 +223,7 @@ class _Applying:
             fact, row = targets[0]
             if fact.trust >= trust:
                 insert_spans(connection, [(1, row.id, 0, turn, *one.candidate.span)])
+                self.known.pop(row.id, None)
                 self.changed[row.id] = None
                 self.duplicates += 1
                 return
@@ -257,8 +260,11 @@ class _Applying:
             row.id: row for row in found if row.superseded_ms is None and row.scope == self.scope
         }
         ordered = [rows[number] for number in sorted(rows)]
+        new = [row for row in ordered if self.known.get(row.id, (None, None))[1] != row]
+        for fact, row in zip(facts.to_fact(connection, new), new, strict=True):
+            self.known[row.id] = fact, row
         known = []
-        for fact, row in zip(facts.to_fact(connection, ordered), ordered, strict=True):
+        for fact, row in (self.known[row.id] for row in ordered):
             # A clock that ran ahead once must not make all that is said since the past.
             ran_ahead = row.valid_from_ms is not None and row.valid_from_ms > self.now_ms
             known.append((replace(fact, valid_from=None) if ran_ahead else fact, row))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 __all__ = ["activity_of"]
@@ -84,16 +85,22 @@ _DEBUGGING: Final = next(nth for nth, one in enumerate(_ACTIVITIES) if one[0][0]
 _TESTING: Final = next(nth for nth, one in enumerate(_ACTIVITIES) if one[0][0] == "testing")
 
 
+@lru_cache(maxsize=2_048)
+def _kinds_in(text: str) -> frozenset[int]:
+    """Return the kinds of activity that a text has words of."""
+    return frozenset(nth for nth, (_, pattern) in enumerate(_PATTERNS) if pattern.search(text))
+
+
 def activity_of(texts: Sequence[str]) -> str:
     """Return what is done in these texts, in their language; ``""`` where no kind stands out."""
     best, most = -1, 1
-    for nth, (_, pattern) in enumerate(_PATTERNS):
-        count = sum(pattern.search(text) is not None for text in texts)
+    for nth in range(len(_PATTERNS)):
+        count = sum(nth in _kinds_in(text) for text in texts)
         if count > most or (count == most == 1 and best < 0 and len(texts) < _LEAST):
             best, most = nth, count
     if best < 0:
         return ""
-    if best == _TESTING and any(_PATTERNS[_DEBUGGING][1].search(text) for text in texts):
+    if best == _TESTING and any(_DEBUGGING in _kinds_in(text) for text in texts):
         best = _DEBUGGING  # a failing test is debugged
     joined = " ".join(texts[:4])
     language = 2 if _HAN.search(joined) else 1 if _VIETNAMESE.search(joined) else 0

@@ -20,9 +20,11 @@ from typing import Final, Literal
 import numpy as np
 
 from agentmem.tiers.cluster.cues import Cues, closes, completes, read_cues
+from agentmem.tiers.cluster.directions import Directions
 from agentmem.tiers.cluster.labels import name_scene
 from agentmem.tiers.cluster.profile import Line, Profile, Vector
-from agentmem.tiers.cluster.terms import IDENTIFIER_MARK, family, has_han, is_english, terms_of
+from agentmem.tiers.cluster.term_index import Floats, TermIndex
+from agentmem.tiers.cluster.terms import IDENTIFIER_MARK, has_han, is_english, terms_of
 
 __all__ = ["Clusterer", "Event", "Last", "Row", "Settings", "replay"]
 
@@ -159,10 +161,9 @@ class Clusterer:
         self.events: list[Event] = []
         self.touched: set[int] = set()
         self._rank: dict[int, int] = {}
-        self._postings: dict[str, dict[int, int]] = {}
-        self._frequency: dict[str, int] = {}
-        self._families: dict[str, dict[int, int]] = {}
-        self._units = 0
+        self._terms = TermIndex(self.settings.identifier)
+        self._directions = Directions(self.scenes)
+        self._unnamed: dict[int, _Unnamed] = {}
         self._made = 0
         self._last = [0, 0]
         for number in sorted(scenes):
@@ -193,18 +194,18 @@ class Clusterer:
     def _take(self, scene: int, row: Row, terms: Mapping[str, int], *, opens: bool) -> None:
         """Count a row into a scene's profile."""
         profile = self.scenes[scene]
-        self._leave_index(scene, terms)
         dropped = profile.add_terms(terms, 2 if opens else 1)
-        self._leave_index(scene, dropped)
-        self._index(scene, terms)
+        self._terms.change(scene, profile.counts, [*terms, *dropped])
         profile.add_time(row.time_ms)
         if row.text.strip() and row.kind != "tool_result":
             profile.add_line(Line(row.tier, row.number, row.text[:_LINE_CHARS], row.kind in _OWN))
         if opens:
             profile.units += 1
-            self._units += 1
+            self._terms.units += 1
             profile.add_vector(row.vector)
-        profile.norm = self._norm(profile)
+            if row.vector is not None:
+                self._directions.update(scene, profile)
+        profile.norm = self._terms.norm(scene)
 
     def follow(self, scene: int, row: Row) -> None:
         """Put a fact where the turn is that it was read from; its words are counted already."""
@@ -239,80 +240,44 @@ class Clusterer:
             closed = last.is_closing or last.is_completing
             if cues.opens or closed or gap or tasks:
                 least = settings.new
-            scores[current] = (
-                scores.get(current, 0.0) + settings.stay + settings.follows * cues.follows
-                - settings.opens * cues.opens - settings.closed * closed - settings.gap * gap
-                - settings.task * tasks
+            slot = self._terms.slot_of[current]
+            near = float(scores[slot])
+            scores[slot] = (
+                (0.0 if near == -math.inf else near) + settings.stay
+                + settings.follows * cues.follows - settings.opens * cues.opens
+                - settings.closed * closed - settings.gap * gap - settings.task * tasks
             )  # fmt: skip
-        best = max(scores, key=lambda one: (scores[one], -self._rank[one]), default=None)
-        if best is None or scores[best] < least + settings.task_new * tasks:
+        most = float(scores.max())
+        if most == -math.inf or most < least + settings.task_new * tasks:
             return self._begin()
-        return best
+        best = (self._terms.scene_at[int(slot)] for slot in np.flatnonzero(scores == most))
+        return min(best, key=self._rank.__getitem__)
 
-    def _scores(self, row: Row, terms: Mapping[str, int], *, points: bool) -> dict[int, float]:
-        """Return how near each scene is to an opening; scenes without anything in common lack."""
+    def _scores(self, row: Row, terms: Mapping[str, int], *, points: bool) -> Floats:
+        """Return how near each scene is to an opening, by slot; -inf without anything in common."""
         settings = self.settings
-        weights = {
-            term: (1.0 if term.startswith(IDENTIFIER_MARK) else 1.0 + math.log(count))
-            * self._rarity(term)
+        index = self._terms
+        numbers = index.numbers(terms)
+        rarities = index.rarities(numbers)
+        weights = rarities * [
+            1.0 if term[0] == IDENTIFIER_MARK else 1.0 + math.log(count)
             for term, count in terms.items()
-        }
-        length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
-        dots: dict[int, float] = {}
-        for term, weight in weights.items():
-            held = self._postings.get(term)
-            if not held:
-                continue
-            weight *= self._rarity(term)  # noqa: PLW2901
-            for scene, count in held.items():
-                dots[scene] = dots.get(scene, 0.0) + weight * math.log1p(count / _HALF)
+        ]
+        length = math.sqrt(float((weights * weights).sum())) or 1.0
+        dots = index.dots(numbers, weights * rarities)
         factor = (settings.han if has_han(row.text) else 1.0) / length
-        scores = {
-            scene: factor * dot / (self.scenes[scene].norm or 1.0) for scene, dot in dots.items()
-        }
+        scores: Floats = factor * dots / index.norms
+        scores[dots <= 0.0] = -math.inf
         if points and settings.sibling:
-            for scene in self._siblings(terms):
-                scores[scene] = scores.get(scene, 0.0) - settings.sibling
-        factor = settings.vector if is_english(row.text) else settings.vector_other
-        for scene, cosine in self._cosines(row.vector):
-            scores[scene] = scores.get(scene, 0.0) + factor * cosine
+            for scene in index.siblings(terms):
+                _add(scores, index.slot_of[scene], -settings.sibling)
+        cosines = self._directions.cosines(row.vector)
+        if len(cosines):
+            factor = settings.vector if is_english(row.text) else settings.vector_other
+            at = [index.slot_of[scene] for scene in self._directions.scenes]
+            known = scores[at]
+            scores[at] = np.where(known == -math.inf, 0.0, known) + factor * cosines
         return scores
-
-    def _siblings(self, terms: Mapping[str, int]) -> set[int]:
-        found: set[int] = set()
-        for term in terms:
-            name = family(term)
-            if name is not None:
-                held = self._postings.get(term, {})
-                found.update(one for one in self._families.get(name, ()) if one not in held)
-        return found
-
-    def _cosines(self, vector: Vector | None) -> list[tuple[int, float]]:
-        seen = [(scene, one) for scene, one in self.scenes.items() if one.total is not None]
-        if vector is None or not seen:
-            return []
-        totals = np.stack([one.total for _, one in seen if one.total is not None])
-        counts = np.array([one.vectors for _, one in seen], np.float32)
-        mean = totals.sum(axis=0) / counts.sum()
-        centred = totals / counts[:, None] - mean
-        own = vector - mean
-        norms = np.sqrt(np.einsum("ij,ij->i", centred, centred)) * np.sqrt(own @ own) + 1e-9
-        cosines = (centred @ own) / norms
-        return [(scene, float(one)) for (scene, _), one in zip(seen, cosines, strict=True)]
-
-    def _rarity(self, term: str) -> float:
-        """Return the inverse document frequency over the openings of the scenes that are live."""
-        share = (self._units + 1) / (self._frequency.get(term, 0) / _HALF + 0.5)
-        rarity = math.log1p(share)
-        return rarity * self.settings.identifier if term.startswith(IDENTIFIER_MARK) else rarity
-
-    def _norm(self, profile: Profile) -> float:
-        return math.sqrt(
-            sum(
-                (math.log1p(count / _HALF) * self._rarity(term)) ** 2
-                for term, count in profile.counts.items()
-            )
-        )
 
     # Keeping the scenes
 
@@ -325,8 +290,10 @@ class Clusterer:
     def _enter(self, scene: int, profile: Profile) -> None:
         self.scenes[scene] = profile
         self._rank[scene] = len(self._rank)
-        self._units += profile.units
-        self._index(scene, profile.counts)
+        self._terms.units += profile.units
+        self._terms.enter(scene, profile.counts)
+        self._terms.norms[self._terms.slot_of[scene]] = profile.norm or 1.0
+        self._directions.forget()
 
     def _put(self, scene: int, profile: Profile) -> None:
         """Enter a scene again, at its old place among the others."""
@@ -334,38 +301,14 @@ class Clusterer:
         self._enter(scene, profile)
         self._rank[scene] = rank
         self.scenes = {one: self.scenes[one] for one in sorted(self.scenes, key=self._rank.get)}  # type: ignore[arg-type]  # every scene has a rank
+        self._directions.forget(self.scenes)
 
     def _leave(self, scene: int) -> Profile:
         profile = self.scenes.pop(scene)
-        self._units -= profile.units
-        self._leave_index(scene, profile.counts)
+        self._terms.units -= profile.units
+        self._terms.leave(scene)
+        self._directions.forget()
         return profile
-
-    def _index(self, scene: int, terms: Iterable[str]) -> None:
-        counts = self.scenes[scene].counts
-        for term in terms:
-            count = counts.get(term)
-            if not count:
-                continue
-            self._postings.setdefault(term, {})[scene] = count
-            self._frequency[term] = self._frequency.get(term, 0) + count
-            name = family(term)
-            if name is not None:
-                held = self._families.setdefault(name, {})
-                held[scene] = held.get(scene, 0) + 1
-
-    def _leave_index(self, scene: int, terms: Iterable[str]) -> None:
-        for term in terms:
-            held = self._postings.get(term)
-            count = held.pop(scene, None) if held else None
-            if count is None:
-                continue
-            self._frequency[term] -= count
-            name = family(term)
-            if name is not None:
-                self._families[name][scene] -= 1
-                if not self._families[name][scene]:
-                    del self._families[name][scene]
 
     # Milestones and bounds
 
@@ -377,7 +320,8 @@ class Clusterer:
             profile, other = self._leave(into), self._leave(gone)
             profile.absorb(other)
             self._put(into, profile)
-            profile.norm = self._norm(profile)
+            profile.norm = self._terms.norm(into)
+            self._unnamed.pop(gone, None)
             for key, last in self.sessions.items():
                 if last.scene == gone:
                     self.sessions[key] = replace(last, scene=into)
@@ -389,40 +333,41 @@ class Clusterer:
         return scene
 
     def _name(self, scene: int) -> None:
+        """Note what a scene is to be named by: as of now, whatever comes before it is named."""
         profile = self.scenes[scene]
-        profile.label = name_scene(
-            profile.lines,
-            lambda term: math.log1p(profile.counts.get(term, 0) / _HALF) * self._rarity(term),
-        )
+        self._unnamed[scene] = _Unnamed(
+            tuple(profile.lines), dict(profile.counts), self._terms.frequencies(scene),
+            self._terms.units,
+        )  # fmt: skip
+
+    def name_scenes(self) -> None:
+        """Name the scenes that came to a milestone, each by what it was then."""
+        identifier = self.settings.identifier
+        for scene, unnamed in self._unnamed.items():
+            profile = self.scenes.get(scene) or self.cooled.get(scene)
+            if profile is not None:
+                profile.label = unnamed.name(identifier)
+        self._unnamed = {}
 
     def _nearest(self, scene: int, *, english: bool) -> int | None:
         settings = self.settings
+        index = self._terms
         profile = self.scenes[scene]
-        dots: dict[int, float] = {}
-        for term, count in profile.counts.items():
-            held = self._postings.get(term, {})
-            if len(held) < 2:  # noqa: PLR2004
-                continue
-            weight = math.log1p(count / _HALF) * self._rarity(term) ** 2
-            for other, held_count in held.items():
-                dots[other] = dots.get(other, 0.0) + weight * math.log1p(held_count / _HALF)
-        scores = {
-            other: dot / (profile.norm * self.scenes[other].norm or 1.0)
-            for other, dot in dots.items()
-            if other != scene
-        }
+        scores: Floats = index.dots_with(scene) / ((profile.norm or 1.0) * index.norms)
+        shared = scores > 0.0
         factor = settings.merge_vector
         if not english:
             factor *= settings.vector_other / settings.vector
         if profile.total is not None:
-            for other, cosine in self._cosines(profile.total / np.float32(profile.vectors)):
-                if other in scores:
-                    scores[other] += factor * cosine
+            cosines = self._directions.cosines(profile.total / np.float32(profile.vectors))
+            at = [index.slot_of[one] for one in self._directions.scenes]
+            scores[at] += factor * cosines
+        shared &= scores > settings.merge
         room = settings.most * 3 // 4 - profile.size
         near = {
-            one: score
-            for one, score in scores.items()
-            if score > settings.merge and self.scenes[one].size <= room
+            one: float(scores[slot])
+            for slot in np.flatnonzero(shared)
+            if (one := index.scene_at[int(slot)]) != scene and self.scenes[one].size <= room
         }
         return max(near, key=lambda one: (near[one], -self._rank[one]), default=None)
 
@@ -430,6 +375,7 @@ class Clusterer:
         profile = self.scenes[scene]
         settings = self.settings
         if profile.half is None and profile.size >= settings.most // 2:
+            self.name_scenes()
             profile.snapshot((self._last[0], self._last[1]))
         elif profile.size >= settings.most and profile.half is not None:
             cut = (int(profile.half["cut"][0]), int(profile.half["cut"][1]))
@@ -444,7 +390,7 @@ class Clusterer:
                 if last.scene == scene and last.number > cut[key[0]]:
                     self.sessions[key] = replace(last, scene=part)
             for one in (scene, part):
-                self.scenes[one].norm = self._norm(self.scenes[one])
+                self.scenes[one].norm = self._terms.norm(one)
                 self._name(one)
                 self.touched.add(one)
             scene = part
@@ -458,6 +404,43 @@ class Clusterer:
             self.touched.add(coldest)
 
 
+@dataclass(frozen=True, slots=True)
+class _Unnamed:
+    """What a scene is named by: its words and counts, and how often its terms are in all scenes."""
+
+    lines: tuple[Line, ...]
+    counts: dict[str, int]
+    frequencies: dict[str, float]
+    units: int
+
+    def name(self, identifier: float) -> str:
+        """Return the name; ``identifier`` is the factor on the rarity of identifiers.
+
+        What recurs names a scene, so counts weigh in full here.
+        """
+        scores: dict[str, float] = {}
+
+        def score(term: str) -> float:
+            known = scores.get(term)
+            if known is not None:
+                return known
+            count = self.counts.get(term)
+            found = 0.0
+            if count:
+                share = (self.units + 1) / (self.frequencies[term] / _HALF + 0.5)
+                found = count / _HALF * math.log1p(share)
+                if term[0] == IDENTIFIER_MARK:
+                    found *= identifier
+            scores[term] = found
+            return found
+
+        return name_scene(self.lines, score)
+
+
+def _add(scores: Floats, slot: int, value: float) -> None:
+    scores[slot] = (0.0 if scores[slot] == -math.inf else scores[slot]) + value
+
+
 def replay(rows: Iterable[Row]) -> Profile:
     """Return the profile of a scene that has these members and no others, named."""
     clusterer = Clusterer({1: Profile()})
@@ -468,6 +451,7 @@ def replay(rows: Iterable[Row]) -> Profile:
         clusterer._take(1, row, terms, opens=opens)  # noqa: SLF001  # of its own module
         last = (row.tier, row.session)
     clusterer._name(1)  # noqa: SLF001
+    clusterer.name_scenes()
     return clusterer.scenes[1]
 
 

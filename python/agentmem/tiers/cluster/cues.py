@@ -62,6 +62,19 @@ _COMPLETION: Final = re.compile(
     r"git commit|git push|gh pr (?:create|merge)|\bclose\b|`submit`|^submit\b|\ball done\b",
     re.IGNORECASE,
 )
+_ACKNOWLEDGEMENT_MARKS: Final = (
+    "sound", "clear", "practical", "helpful", "useful", "specific", "detailed", "excellent",
+    "fantastic", "inspiring", "wonderful", "spot-on", "great", "brilliant", "makes sense",
+    "good point", "good idea", "good question", "you said", "you suggested", "you mentioned",
+    "听起来", "实用", "清晰", "清楚", "有用", "太好了", "太棒", "招妙", "记下了", "明白", "你提到",
+    "你说的", "不错", "有道理", "hay quá", "rõ rồi", "hợp lý", "bạn nói",
+)  # fmt: skip
+_TASK_MARKS: Final = ("solv", "work", "your task", "task:", "issue")
+_CLOSING_MARKS: Final = (
+    "welcome", "my pleasure", "have a ", "good luck", "wishing you", "good night", "###stop###",
+    "transfer successful", "不客气", "不用谢", "祝你", "không có ", "chúc ",
+)  # fmt: skip
+_COMPLETION_MARKS: Final = ("git ", "gh pr", "close", "submit", "all done")
 _EDGE: Final = 150
 _HEAD: Final = 300
 
@@ -98,15 +111,23 @@ class Cues:
 def read_cues(text: str) -> Cues:
     """Return the cues in a user's turn."""
     opens = _OPENING.match(text) is not None
-    follows = not opens and bool(_FOLLOWING.match(text) or _ACKNOWLEDGEMENT.search(text[:160]))
-    return Cues(opens=opens, follows=follows, tasks=_TASK.search(text[:200]) is not None)
+    follows = not opens and bool(
+        _FOLLOWING.match(text) or _says(_ACKNOWLEDGEMENT, _ACKNOWLEDGEMENT_MARKS, text[:160])
+    )
+    return Cues(opens=opens, follows=follows, tasks=_says(_TASK, _TASK_MARKS, text[:200]))
 
 
 def closes(text: str) -> bool:
     """Whether a turn takes leave."""
-    return _CLOSING.search(f"{text[:_EDGE]} {text[-_EDGE:]}") is not None
+    return _says(_CLOSING, _CLOSING_MARKS, f"{text[:_EDGE]} {text[-_EDGE:]}")
 
 
 def completes(text: str) -> bool:
     """Whether a step of an agent ends a piece of work: a commit, a submission, a closed ticket."""
-    return _COMPLETION.search(text[:_HEAD]) is not None
+    return _says(_COMPLETION, _COMPLETION_MARKS, text[:_HEAD])
+
+
+def _says(pattern: re.Pattern[str], marks: tuple[str, ...], text: str) -> bool:
+    """Whether a pattern occurs, each match of which holds one of the marks: they are looked for first."""
+    folded = text.lower()
+    return any(mark in folded for mark in marks) and pattern.search(text) is not None

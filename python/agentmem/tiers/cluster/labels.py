@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from agentmem.tiers.cluster.activities import activity_of
 from agentmem.tiers.cluster.cues import read_cues
-from agentmem.tiers.cluster.terms import IDENTIFIER_MARK, has_han, is_han, terms_of
+from agentmem.tiers.cluster.terms import IDENTIFIER_MARK, has_han, is_han, terms_of, token_terms
 
 if TYPE_CHECKING:
     from agentmem.tiers.cluster.profile import Line
@@ -17,7 +17,7 @@ __all__ = ["MAX_LABEL_CHARS", "name_scene", "summarize"]
 
 MAX_LABEL_CHARS: Final = 140
 MAX_SENTENCE_CHARS: Final = 160
-PHRASES: Final = 4
+PHRASES: Final = 5
 SENTENCES: Final = 3
 _MAX_WORDS: Final = 2
 _MAX_HAN: Final = 4
@@ -28,6 +28,10 @@ _OTHERS: Final = 0.5
 """What words of an agent count beside those of a user."""
 _LATER: Final = 0.35
 """What a clause of each later opening counts beside one of the opening before it."""
+_AGAIN: Final = 0.25
+"""What a phrase that comes again counts beside the first time."""
+_OPENINGS: Final = 2
+"""How many openings a name is taken from."""
 _SPREAD: Final = 0.6
 """Exponent of a phrase's length: between its sum (0) and its mean (1)."""
 
@@ -35,6 +39,7 @@ Score = Callable[[str], float]
 _Run = list[tuple[str, float, frozenset[str]]]
 
 _TOKEN: Final = re.compile(r"[^\W_][\w'’.:/#+-]*[\w+#]|[^\W_]|[.,;:!?()\[\]{}\"“”。，；：！？、\n]")
+_PATH: Final = re.compile(r"[\w.-]*(?:/[\w.-]+){2,}")
 _SENTENCE: Final = re.compile(r"[^.!?\n。！？]+(?:[.!?。！？]+(?=\s|$)|[.!?。！？]|$)")
 _CLAUSE: Final = re.compile(r"(?:[^,;:.!?\n。，；：！？]|[.,:](?=\w))+")
 _FRAME: Final = re.compile(r"[{}\[\]\"`*#|<>]+")
@@ -62,16 +67,17 @@ def name_scene(lines: Sequence[Line], score: Score) -> str:
     own = [line for line in lines if line.is_own] or list(lines)
     # An answer says less of what it is about than what was asked.
     openings = [line for line in own if not read_cues(line.text).follows] or own
-    clause = _best_clause([line.text for line in openings[:2]], score)
+    clause = _best_clause([line.text for line in openings[:_OPENINGS]], score)
     covered = set(terms_of(clause, MAX_LABEL_CHARS))
     activity = activity_of([line.text for line in own])
     name = f"{activity}: {clause}" if activity and clause else clause or activity
     picked: list[str] = []
     for phrase, terms in _ranked(lines, score):
-        room = MAX_LABEL_CHARS - len(name) - len(", ".join([*picked, phrase])) - 3
+        shown = _readable(phrase)
+        room = MAX_LABEL_CHARS - len(name) - len(", ".join([*picked, shown])) - 3
         if len(picked) == PHRASES or len(terms & covered) * 2 > len(terms) or room < 0:
             continue
-        picked.append(phrase)
+        picked.append(shown)
         covered |= terms
     if picked:
         name = f"{name} ({', '.join(picked)})" if name else ", ".join(picked)
@@ -117,6 +123,11 @@ def _best_clause(texts: Sequence[str], score: Score) -> str:
     return best[2]
 
 
+def _readable(name: str) -> str:
+    """Return the last part of a path, any other phrase as it is."""
+    return name.rsplit("/", 1)[-1] if _PATH.fullmatch(name) else name
+
+
 def _clip(text: str, most: int) -> str:
     """Return the beginning of a text, cut between words where there are any."""
     if len(text) <= most:
@@ -128,15 +139,31 @@ def _clip(text: str, most: int) -> str:
 
 def _ranked(lines: Sequence[Line], score: Score) -> list[tuple[str, frozenset[str]]]:
     found: dict[str, tuple[float, frozenset[str]]] = {}
+    again: set[str] = set()
     for line in lines:
         factor = 1.0 if line.is_own else _OTHERS
         for phrase, worth, terms in _phrases(line.text, score):
             known = found.get(phrase)
             gain = worth * factor
             # A phrase that comes again says more, though not twice as much.
-            found[phrase] = (known[0] + gain / 4, terms) if known else (gain, terms)
-    order = sorted(found.items(), key=lambda one: (-one[1][0], one[0]))
+            found[phrase] = (known[0] + gain * _AGAIN, terms) if known else (gain, terms)
+            if known:
+                again.add(phrase)
+    order = sorted(
+        (one for one in found.items() if one[0] in again or _is_one_thing(one[0])),
+        key=lambda one: (-one[1][0], one[0]),
+    )
     return [(phrase, terms) for phrase, (_, terms) in order[:60]]
+
+
+def _is_one_thing(phrase: str) -> bool:
+    """Whether words that met once belong together: a name, a number of something, or not English."""
+    words = phrase.split(" ")
+    return (
+        len(words) == 1
+        or not phrase.isascii()
+        or all(word[0].isupper() or word[0].isdigit() for word in words)
+    )
 
 
 def _phrases(text: str, score: Score) -> _Run:
@@ -145,8 +172,8 @@ def _phrases(text: str, score: Score) -> _Run:
     run: _Run = []
     for match in _TOKEN.finditer(_FRAME.sub(" ", text)):
         token = match.group()
-        terms = frozenset(terms_of(token, 80))
-        worth = max((score(term) for term in terms), default=0.0)
+        terms = token_terms(token)
+        worth = max(map(score, terms), default=0.0)
         if is_han(token[0]) or worth <= 0.0:
             found += _windows(run)
             run = []

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["cluster_scope"]
 
-PIECE: Final = 500
+PIECE: Final = 2_000
+"""Rows to a transaction: reading the live scenes back costs as much as some hundred rows."""
 MAX_TRIES: Final = 20
 TURNS: Final = "cluster.turns"
 FACTS: Final = "cluster.facts"
@@ -45,6 +46,7 @@ class _Piece:
     turns: list[TurnRow]
     facts: list[FactRow]
     states: dict[int, str]
+    profiles: dict[int, Profile]
     stale: list[int]
     sessions: dict[tuple[int, str], Last]
     followed: dict[int, int]
@@ -74,7 +76,8 @@ def cluster_scope(opened: Opened, scope: str) -> Stepped:
                 written += opened.database.write(rederive)
                 continue
             clusterer = _decide(opened, piece)
-            refine_scenes(getattr(opened, "summarizer", None), clusterer)
+            clusterer.name_scenes()
+            refine_scenes(opened.summarizer, clusterer)
             written += opened.database.write(_operation(opened, piece, clusterer, now_ms))
         except StaleCursorError:
             # Another run, or a forget, came between the reading and the write.
@@ -102,12 +105,18 @@ def _read(connection: apsw.Connection, scope_id: int) -> _Piece:
     )
     counts = member_counts(connection, scope_id)
     states: dict[int, str] = {}
+    profiles: dict[int, Profile] = {}
     stale: list[int] = []
     for row in scenes.current(connection, scope_id):
         states[row.id] = row.state
-        if Profile.parse(row.state) is None or members_of(row.metadata) != counts.get(row.id, 0):
+        profile = Profile.parse(row.state)
+        if profile is None or members_of(row.metadata) != counts.get(row.id, 0):
             stale.append(row.id)
-    piece = _Piece(scope_id, turns_at, facts_at, new_turns, new_facts, states, stale, {}, {})
+        else:
+            profiles[row.id] = profile
+    piece = _Piece(
+        scope_id, turns_at, facts_at, new_turns, new_facts, states, profiles, stale, {}, {}
+    )
     if stale:
         return piece
     for session in dict.fromkeys(row.session for row in new_turns if row.session is not None):
@@ -127,21 +136,16 @@ def _read(connection: apsw.Connection, scope_id: int) -> _Piece:
 
 
 def _decide(opened: Opened, piece: _Piece) -> Clusterer:
-    profiles = {number: Profile.parse(state) for number, state in piece.states.items()}
-    live = {
-        number: profile
-        for number, profile in profiles.items()
-        if profile is not None and not profile.is_dormant
-    }
+    profiles = piece.profiles
+    live = {number: profile for number, profile in profiles.items() if not profile.is_dormant}
     clusterer = Clusterer(live, piece.sessions)
     for row in _rows(opened, piece):
         scene = piece.followed.get(row.number) if row.tier == 1 else None
         if scene is None:
             clusterer.add(row)
             continue
-        profile = profiles[scene]
-        if scene not in clusterer.scenes and profile is not None:
-            clusterer.cooled.setdefault(scene, profile)
+        if scene not in clusterer.scenes:
+            clusterer.cooled.setdefault(scene, profiles[scene])
         clusterer.follow(scene, row)
     return clusterer
 

@@ -202,7 +202,7 @@ def of_thing(said: Said) -> Told | None:
         )
         plain = plain or (
             verb.base in {"use", "live"}
-            and len(rest) <= _SHORT
+            and 0 < len(rest) <= _SHORT
             and rest[0] not in {"a", "the", "it", "this"}
         )
         return ("fact", None, 0.75) if plain and not verb.is_negated else None

@@ -206,10 +206,11 @@ def sentences(text: str) -> Iterator[Sentence]:
     has_lines = "\n" in text
     for match in _WORD.finditer(text):
         start, end = match.span()
-        if has_lines and words and text.find("\n", previous, start) >= 0:
-            yield Sentence(words, "")
-            words = []
-        previous = end
+        if has_lines:
+            if words and text.find("\n", previous, start) >= 0:
+                yield Sentence(words, "")
+                words = []
+            previous = end
         raw = text[start:end]
         if end - start == 1 and raw in _ENDERS:
             after = text[end : end + 1]
