@@ -295,7 +295,11 @@ class Imported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """Counts and sizes of a memory, for people and for health checks."""
+    """Counts and sizes of a memory, for people and for health checks.
+
+    ``skill_tasks`` has the number of reviews in each state that any is in: ``waiting``,
+    ``leased``, ``blocked``, ``done``, ``dead``.
+    """
 
     path: str
     schema_version: int
@@ -321,6 +325,8 @@ class Stats:
     personas: int = 0
     jobs: tuple[Job, ...] = ()
     consolidation: str = "manual"
+    skills: int = 0
+    skill_tasks: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

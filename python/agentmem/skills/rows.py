@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from agentmem.errors import CorruptStoreError, InvalidInputError, NotFoundError, SkillError
@@ -20,7 +19,14 @@ from agentmem.models import (
 )
 from agentmem.skills.names import check_name, check_text, parse_number
 from agentmem.store import skills
-from agentmem.store.skills import EvidenceRow, SkillRow, VersionRow
+from agentmem.store.skills import (
+    EvidenceRow,
+    SkillRow,
+    VersionRow,
+    canonical_json,
+    hash_of,
+    is_whole,
+)
 
 if TYPE_CHECKING:
     import apsw
@@ -51,26 +57,6 @@ _DAY_MS: Final = 86_400_000
 _FAILURES_TO_SUSPECT: Final = 2
 
 
-def _dump(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
-
-
-def hash_of(
-    name: str, description: str, body: str, metadata: str, resources: Mapping[str, bytes]
-) -> bytes:
-    """Return the SHA-256 over all that a version says, each resource included.
-
-    Args:
-        name: The skill's name.
-        description: Its description.
-        body: Its body.
-        metadata: Its metadata as the row holds it.
-        resources: Its files by path.
-    """
-    files = [[path, sha256(content).hexdigest()] for path, content in sorted(resources.items())]
-    return sha256(_dump([name, description, body, metadata, files]).encode()).digest()
-
-
 def check_draft(draft: Any) -> tuple[Draft, str]:
     """Return a draft and its metadata as JSON text, if it can be stored as a skill.
 
@@ -88,7 +74,7 @@ def check_draft(draft: Any) -> tuple[Draft, str]:
             raise InvalidInputError(f"{argument}: it is blank")
     _check_resources(draft.resources)
     try:
-        metadata = _dump(dict(draft.metadata))
+        metadata = canonical_json(dict(draft.metadata))
         json.loads(metadata)
         if "NaN" in metadata or "Infinity" in metadata:
             json.dumps(dict(draft.metadata), allow_nan=False)
@@ -174,11 +160,6 @@ def find_one(connection: apsw.Connection, scope: str, name: str) -> SkillRow:
             f"{found[1].scope!r} among them; use memory.scoped()"
         )
     return found[0]
-
-
-def is_whole(skill: SkillRow, row: VersionRow, resources: Mapping[str, bytes]) -> bool:
-    """Whether a version still says what its hash was made of."""
-    return hash_of(skill.name, row.description, row.body, row.metadata, resources) == row.hash
 
 
 def load_version(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agentmem.errors import CorruptStoreError
 from agentmem.store.payloads import pack, unpack
 
 if TYPE_CHECKING:
@@ -14,12 +16,14 @@ if TYPE_CHECKING:
 __all__ = [
     "ArchiveRow",
     "content_of",
+    "damaged",
     "insert",
     "load",
     "locations",
     "move_in",
     "sources",
     "taken_by",
+    "without_task",
 ]
 
 
@@ -118,6 +122,32 @@ def content_of(connection: apsw.Connection, number: int) -> bytes | None:
         (number,),
     ).fetchone()
     return None if row is None else unpack(*row)
+
+
+def damaged(connection: apsw.Connection) -> list[int]:
+    """Return the archives whose payload, in its row, is not what its digest was made of."""
+    found = []
+    for number, digest, location in connection.execute(
+        "SELECT id, digest, location FROM skill_archives ORDER BY id"
+    ):
+        try:
+            content = content_of(connection, number)
+        except CorruptStoreError:
+            content = None
+        if location is None and (content is None or sha256(content).digest() != digest):
+            found.append(number)
+    return found
+
+
+def without_task(connection: apsw.Connection) -> int:
+    """Return the number of archives that nobody was ever asked to review."""
+    row = next(
+        connection.execute(
+            "SELECT count(*) FROM skill_archives WHERE NOT EXISTS "
+            "(SELECT 1 FROM skill_tasks WHERE archive_id = skill_archives.id)"
+        )
+    )
+    return int(row[0])
 
 
 def sources(connection: apsw.Connection, number: int) -> dict[int, tuple[str, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentmem.store.scopes import subtree_clause
@@ -16,12 +17,16 @@ __all__ = [
     "SkillRow",
     "VersionRow",
     "add_move",
+    "canonical_json",
+    "count",
     "evidence",
     "find",
     "handed_out",
+    "hash_of",
     "heads",
     "insert",
     "insert_version",
+    "is_whole",
     "load",
     "move",
     "moves",
@@ -30,6 +35,7 @@ __all__ = [
     "resources",
     "select_version",
     "similar",
+    "tampered",
     "versions",
 ]
 
@@ -89,6 +95,48 @@ _WITH_SKILL: Final = (
     "FROM skills JOIN scopes ON scopes.id = scope_id "
     "JOIN skill_versions ON skill_versions.skill_id = skills.id "
 )
+
+
+def canonical_json(value: Any) -> str:
+    """Return JSON text that is the same for equal data."""
+    return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+
+
+def hash_of(
+    name: str, description: str, body: str, metadata: str, resources: Mapping[str, bytes]
+) -> bytes:
+    """Return the SHA-256 over all that a version says, each resource included.
+
+    Args:
+        name: The skill's name.
+        description: Its description.
+        body: Its body.
+        metadata: Its metadata as the row holds it.
+        resources: Its files by path.
+    """
+    files = [[path, sha256(content).hexdigest()] for path, content in sorted(resources.items())]
+    text = canonical_json([name, description, body, metadata, files])
+    return sha256(text.encode()).digest()
+
+
+def is_whole(skill: SkillRow, row: VersionRow, resources: Mapping[str, bytes]) -> bool:
+    """Whether a version still says what its hash was made of."""
+    return hash_of(skill.name, row.description, row.body, row.metadata, resources) == row.hash
+
+
+def count(connection: apsw.Connection) -> int:
+    """Return the number of skills of all scopes."""
+    return int(next(connection.execute("SELECT count(*) FROM skills"))[0])
+
+
+def tampered(connection: apsw.Connection) -> list[tuple[str, int]]:
+    """Return the name and number of each version, in any scope, that is not what was written."""
+    found = []
+    for row in connection.execute(f"{_WITH_SKILL} ORDER BY skills.id, skill_versions.version"):
+        skill, version = SkillRow._make(row[:6]), VersionRow._make(row[6:])
+        if not is_whole(skill, version, resources(connection, skill.id, version.version)):
+            found.append((skill.name, version.version))
+    return found
 
 
 def find(connection: apsw.Connection, scope: str, name: str) -> list[SkillRow]:

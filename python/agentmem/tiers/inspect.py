@@ -16,7 +16,18 @@ from agentmem.models import (
     format_id,
     parse_id,
 )
-from agentmem.store import embeddings, facts, jobs, personas, redactions, scenes, turns
+from agentmem.store import (
+    embeddings,
+    facts,
+    jobs,
+    personas,
+    redactions,
+    scenes,
+    skill_archives,
+    skill_tasks,
+    skills,
+    turns,
+)
 from agentmem.store.conditions import check_where, matches
 from agentmem.store.index_rows import all_keys
 from agentmem.store.scopes import contains
@@ -113,6 +124,8 @@ def stats(opened: Opened) -> Stats:
         pending = embeddings.pending_count(connection)
         redacted = redactions.counts(connection)
         scene_count, persona_count = scenes.count(connection), personas.count(connection)
+        skill_count = skills.count(connection)
+        tasks = skill_tasks.counts(connection)
         waiting = tuple(jobs.to_job(row) for row in jobs.load(connection, ""))
         row = connection.execute(
             "SELECT seq FROM sqlite_sequence WHERE name = 'changes'"
@@ -143,9 +156,33 @@ def stats(opened: Opened) -> Stats:
         scenes=scene_count,
         personas=persona_count,
         jobs=waiting,
+        skills=skill_count,
+        skill_tasks=tasks,
         consolidation="manual" if opened.worker is None else opened.worker.state,
         last_fold_error=None if index.last_fold_error is None else repr(index.last_fold_error),
     )
+
+
+def _skill_problems(connection: apsw.Connection) -> list[str]:
+    """Return what is wrong with skills: what is not as it was written, and reviews that are stuck.
+
+    A dead review is no damage: ``stats`` counts it.
+    """
+    problems = [
+        f"version {number} of the skill {name!r} is not what was written; it is never handed out"
+        for name, number in skills.tampered(connection)
+    ]
+    problems += [
+        f"archive:{number} is damaged: its payload is not what was archived"
+        for number in skill_archives.damaged(connection)
+    ]
+    lost = skill_archives.without_task(connection)
+    if lost:
+        problems.append(f"{lost} archives have no review")
+    blocked = skill_tasks.counts(connection).get("blocked")
+    if blocked:
+        problems.append(f"{blocked} reviews are blocked; 'agentmem skills queue' says why")
+    return problems
 
 
 def verify(opened: Opened) -> Verification:
@@ -171,6 +208,7 @@ def verify(opened: Opened) -> Verification:
                 )
             )
             ghosts += lost_rows
+        problems += _skill_problems(connection)
     if lost:
         problems.append(f"{lost} facts rest on no source")
     if ghosts:
