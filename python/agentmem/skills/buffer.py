@@ -85,6 +85,7 @@ class _Feeding:
         self._owner = owner
         self._succeeded = succeeded
         self._pieces: dict[int, tuple[Counter[str], list[Entry]]] = {}
+        self._start: int | None = None
         self.buffer: BufferRow | None = None
 
     @property
@@ -97,7 +98,9 @@ class _Feeding:
         buffer = skill_buffers.obtain(connection, session_id, self._owner)
         known = skill_buffers.known(connection, buffer.id, turn_ids)
         fresh = [turn for turn in dict.fromkeys(turn_ids) if turn not in known]
-        entries, dropped = _entries(connection, buffer, fresh)
+        if self._start is None and fresh:
+            self._start = min(fresh)
+        entries, dropped = _entries(connection, buffer, fresh, start=self._start or 0)
         replayed = len(turn_ids) - len(fresh)
         if replayed:
             dropped["replayed"] += replayed
@@ -121,7 +124,7 @@ class _Feeding:
 
 
 def _entries(
-    connection: apsw.Connection, buffer: BufferRow, turn_ids: Sequence[int]
+    connection: apsw.Connection, buffer: BufferRow, turn_ids: Sequence[int], *, start: int
 ) -> tuple[list[Entry], Counter[str]]:
     """Return a row for each turn that the buffer has not seen, and what is left out of them."""
     dropped: Counter[str] = Counter()
@@ -131,7 +134,9 @@ def _entries(
         if link.result_id is not None
     }
     orphans_of = {link.turn_id for link in answered.values() if link.turn_id is not None}
-    repeated = skill_buffers.same_calls(connection, buffer.id, buffer.session_id, turn_ids)
+    repeated = skill_buffers.same_calls(
+        connection, buffer.id, buffer.session_id, turn_ids, start=start
+    )
     ignored = {
         turn
         for turn, is_dropped in skill_buffers.known(
@@ -140,8 +145,8 @@ def _entries(
         if is_dropped
     }
     entries = []
-    for start in range(0, len(turn_ids), _LOAD_AT_ONCE):
-        for row in turns.load(connection, turn_ids[start : start + _LOAD_AT_ONCE]):
+    for place in range(0, len(turn_ids), _LOAD_AT_ONCE):
+        for row in turns.load(connection, turn_ids[place : place + _LOAD_AT_ONCE]):
             kept, left_out = normalise(row.kind, row.speaker, row.text)
             link = answered.get(row.id)
             is_repeated = row.id in repeated or (

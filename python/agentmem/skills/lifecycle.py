@@ -7,6 +7,7 @@ version it has, then whether the state allows the move; only then does it write.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +32,7 @@ from agentmem.skills.rows import (
 from agentmem.skills.similar import near_duplicate, numbers_of
 from agentmem.skills.steps import reach
 from agentmem.store import skill_tasks, skill_uses, skills
+from agentmem.store.guard import StoreWarning
 from agentmem.store.scopes import obtain
 from agentmem.store.skills import EvidenceRow, SkillRow, VersionRow
 
@@ -198,7 +200,7 @@ class Lifecycle:
             )  # fmt: skip
             return skill, row.version
 
-        return self._approved_by_policy(*self._written(operation))
+        return self.finish(*self._written(operation))
 
     def update(
         self,
@@ -220,7 +222,7 @@ class Lifecycle:
         now_ms = self._opened.now_ms()
 
         def operation(transaction: Transaction) -> tuple[SkillRow, int]:
-            skill, head = self._owned(transaction.connection, draft.name, owner, expected)
+            skill, head = self.owned(transaction.connection, draft.name, owner, expected)
             if head.state == "retired":
                 raise IllegalMoveError(head.state, "updated")
             self._check_evidence(transaction.connection, rests_on)
@@ -231,7 +233,7 @@ class Lifecycle:
             )  # fmt: skip
             return skill._replace(version=row.version), row.version
 
-        return self._approved_by_policy(*self._written(operation))
+        return self.finish(*self._written(operation))
 
     def rollback(
         self, name: str, *, to: int, owner: str, expected_version: Any, note: str
@@ -245,7 +247,7 @@ class Lifecycle:
 
         def operation(transaction: Transaction) -> tuple[SkillRow, int]:
             connection = transaction.connection
-            skill, _ = self._owned(connection, name, owner, expected)
+            skill, _ = self.owned(connection, name, owner, expected)
             old = load_version(connection, skill, to, now_ms=now_ms, stale_days=1)
             was_approved = any(
                 version == to and move in ("approve", "rollback")
@@ -294,7 +296,7 @@ class Lifecycle:
         now_ms = self._opened.now_ms()
 
         def operation(transaction: Transaction) -> tuple[SkillRow, int]:
-            skill, _ = self._owned(transaction.connection, name, owner, expected)
+            skill, _ = self.owned(transaction.connection, name, owner, expected)
             number = skill.version if version is None else version
             self._move(transaction, skill, number, verb, actor=owner, note=note, now_ms=now_ms)
             return skill, number
@@ -382,9 +384,16 @@ class Lifecycle:
 
     # -- what they share
 
-    def _owned(
+    def owned(
         self, connection: apsw.Connection, name: str, owner: str, expected: int | None
     ) -> tuple[SkillRow, VersionRow]:
+        """Return a skill of this owner with its newest version.
+
+        Raises:
+            NotFoundError: There is none of this name in this scope.
+            NotOwnerError: It belongs to somebody else.
+            ConflictError: Its newest version is not the expected one.
+        """
         skill = find_one(connection, self._scope, name)
         if skill.owner != owner:
             raise NotOwnerError(
@@ -428,12 +437,24 @@ class Lifecycle:
         """Approve a proposed version if the policy says so."""
         with self._opened.database.read() as connection:
             skill = find_one(connection, self._scope, name)
-        self._approved_by_policy(skill, version)
+        self.finish(skill, version)
 
-    def _approved_by_policy(self, skill: SkillRow, version: int) -> SkillVersion:
+    def finish(self, skill: SkillRow, version: int) -> SkillVersion:
+        """Return a version that was written; approved, if it is proposed and the policy says so."""
         made = self._read(skill, version)
         policy = self._options.auto_approve
-        if policy is None or made.state != "proposed" or policy(made) is not True:
+        if policy is None or made.state != "proposed":
+            return made
+        try:
+            if policy(made) is not True:
+                return made
+        except Exception as error:  # noqa: BLE001 - what is written stays, whatever a host's code does
+            warnings.warn(
+                f"auto_approve failed on version {version} of {skill.name!r}, which stays "
+                f"proposed: {error!r}",
+                StoreWarning,
+                stacklevel=2,
+            )
             return made
         now_ms = self._opened.now_ms()
 

@@ -28,7 +28,8 @@ class SkillOptions:
         oversize_bytes: A buffer of more than so many bytes is archived by the oversize strategy.
         shorten_bytes: Tool texts longer than this are the long ones.
         archives: Where payloads are kept; None for the store itself.
-        auto_approve: Says of a proposed version whether it is approved at once; None for never.
+        auto_approve: Says of a proposed version whether it is approved at once; None for never. If
+            it raises, the version stays proposed and a ``StoreWarning`` says why.
         review_timeout_s: A reviewer that has not answered by then has failed, and is tried again.
         lease_s: A worker that lives but has shown no progress for so long loses its task.
         stale_days: An approved skill that nobody was handed for so long is flagged stale.
@@ -58,6 +59,12 @@ class SkillOptions:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
                 raise InvalidInputError(f"{name}: more than 0 is needed, {value!r} was given")
+        if self.archives is not None and not all(
+            callable(getattr(self.archives, verb, None)) for verb in ("put", "get", "delete")
+        ):
+            raise InvalidInputError(
+                f"archives: a store with put, get and delete is needed, {self.archives!r} was given"
+            )
         if self.auto_approve is not None and not callable(self.auto_approve):
             raise InvalidInputError(
                 f"auto_approve: a function is needed, {self.auto_approve!r} was given"

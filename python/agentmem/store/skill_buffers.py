@@ -236,22 +236,38 @@ def links(connection: apsw.Connection, turn_ids: Sequence[int]) -> list[Link]:
 
 
 def same_calls(
-    connection: apsw.Connection, buffer_id: int, session_id: int, turn_ids: Iterable[int]
+    connection: apsw.Connection,
+    buffer_id: int,
+    session_id: int,
+    turn_ids: Iterable[int],
+    *,
+    start: int,
 ) -> set[int]:
-    """Return those of these call turns that repeat an earlier call of the buffer.
+    """Return those of these call turns that repeat an earlier call.
 
-    A replay has the host's id, the name and the arguments of a call that the buffer has seen.
+    A replay has the host's id, the name and the arguments of a call that the buffer has seen. In
+    one log a host may use an id again once its call is answered, so among the turns from ``start``
+    on only a call that repeats one without a result yet is a replay.
+
+    Args:
+        connection: The writing one.
+        buffer_id: The buffer.
+        session_id: Its session.
+        turn_ids: The turns to look at.
+        start: The first turn of the log that is being fed.
     """
     cursor = connection.execute(
         "SELECT DISTINCT fresh.turn_id FROM json_each(?) AS wanted "
         "CROSS JOIN tool_calls AS fresh ON fresh.turn_id = wanted.value "
         "CROSS JOIN tool_calls AS old ON old.session_id = ? AND old.call_id = fresh.call_id "
         "AND old.turn_id < fresh.turn_id AND old.name = fresh.name "
-        "CROSS JOIN skill_buffered ON buffer_id = ? AND skill_buffered.turn_id = old.turn_id "
         "CROSS JOIN turns AS this ON this.id = fresh.turn_id "
         "CROSS JOIN turns AS that ON that.id = old.turn_id "
         "WHERE fresh.session_id = old.session_id AND this.text = that.text "
-        "AND this.text_id IS that.text_id",
-        (json.dumps(list(turn_ids)), session_id, buffer_id),
+        "AND this.text_id IS that.text_id AND CASE WHEN old.turn_id >= ? "
+        "THEN old.result_id IS NULL OR old.result_id > fresh.turn_id "
+        "ELSE EXISTS (SELECT 1 FROM skill_buffered WHERE buffer_id = ? "
+        "AND skill_buffered.turn_id = old.turn_id) END",
+        (json.dumps(list(turn_ids)), session_id, start, buffer_id),
     )
     return {row[0] for row in cursor}
