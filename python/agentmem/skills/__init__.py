@@ -217,9 +217,16 @@ class Skills(Changes):
             stop: Ends the watch within a twentieth of a second, after the task at hand.
             reviewer: As in ``review``.
             on_review: Called after each task.
+
+        Raises:
+            InvalidInputError: An argument is none of these.
         """
         from agentmem.skills.review import Reviewing
 
+        if not (callable(getattr(stop, "is_set", None)) and callable(getattr(stop, "wait", None))):
+            raise InvalidInputError(f"stop: a threading.Event is needed, {stop!r} was given")
+        if not callable(on_review):
+            raise InvalidInputError(f"on_review: a function is needed, {on_review!r} was given")
         self._opened.check()
         reviewing = Reviewing(self._opened, self._options, self._scope, _reviewer(reviewer))
         reviewing.watch(stop, on_review)
@@ -239,9 +246,10 @@ class Skills(Changes):
         Raises:
             InvalidInputError: A state is none, or the limit is out of its range.
         """
-        from agentmem.skills.names import check_count
+        from agentmem.skills.names import check_count, check_sequence
         from agentmem.skills.reading import tasks
 
+        states = check_sequence(states, "states")
         unknown = [state for state in states if state not in _TASK_STATES]
         if unknown:
             raise InvalidInputError(f"states: {', '.join(_TASK_STATES)}, not {unknown[0]!r}")
@@ -305,6 +313,10 @@ class Skills(Changes):
             raise InvalidInputError(f"query: a text is needed, {query!r} was given")
         if pin is not None:
             check_session(pin)
+        if count_tokens is not None and not callable(count_tokens):
+            raise InvalidInputError(
+                f"count_tokens: a function is needed, {count_tokens!r} was given"
+            )
         self._opened.check()
         views = approved_views(
             self._opened, self._options, self._scope, owner, query=query, pin=pin
@@ -332,16 +344,20 @@ class Skills(Changes):
             owner: Only this owner's.
 
         Raises:
+            InvalidInputError: Something else is in the way, or an argument is wrong.
             NotFoundError: There is none of a name in this scope.
+            StorageFullError: No space; no part of a skill is left behind.
         """
+        from agentmem.skills.names import check_folder, check_sequence
         from agentmem.skills.skill_md import export_skill
 
+        target = check_folder(directory, "directory")
         if names is None:
             chosen = self.list(state="approved", owner=owner)
         else:
-            found = [self.get(name) for name in names]
+            found = [self.get(name) for name in check_sequence(names, "names")]
             chosen = [one for one in found if owner is None or one.owner == owner]
-        return [export_skill(one, Path(directory)) for one in chosen]
+        return [export_skill(one, target) for one in chosen]
 
     def import_(
         self, directory: str | os.PathLike[str], *, owner: str = "imported", merge: bool = False
@@ -354,32 +370,21 @@ class Skills(Changes):
             merge: Make a skill of a name that is there already its next version.
 
         Raises:
-            InvalidInputError: A folder is no skill, or reaches outside itself; nothing of any
-                skill behind it was taken in.
-            SkillExistsError: A name is there already and ``merge`` is false.
+            InvalidInputError: A folder is no skill, or reaches outside itself; as with each error
+                below, nothing was taken in.
+            SkillExistsError: A name is there already and ``merge`` is false, or another skill says
+                nearly the same.
+            NotOwnerError: The skill to merge into belongs to somebody else.
         """
-        from agentmem.models import Trust
-        from agentmem.skills.lint import lint
+        from agentmem.skills.importing import import_drafts
+        from agentmem.skills.names import check_folder
         from agentmem.skills.skill_md import read_skills
 
-        lifecycle = self._lifecycle
-        made = []
-        for draft in read_skills(Path(directory)):
-            common: dict[str, Any] = {
-                "owner": owner, "author": "import", "reasons": ("imported",), "evidence": (),
-                "trust": Trust.IMPORTED, "flags": lint(draft),
-            }  # fmt: skip
-            try:
-                head = self._head(draft.name) if merge else None
-            except NotFoundError:
-                head = None
-            if head is None:
-                made.append(
-                    lifecycle.create(draft, merge_into=None, expected_version=None, **common)
-                )
-            else:
-                made.append(lifecycle.update(draft, expected_version=head, **common))
-        return made
+        self._opened.check()
+        drafts = read_skills(check_folder(directory, "directory"))
+        return import_drafts(
+            self._opened, self._options, self._scope, drafts, owner=owner, merge=merge
+        )
 
     def list(
         self, *, state: str | None = None, owner: str | None = None

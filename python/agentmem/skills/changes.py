@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentmem.errors import InvalidInputError
-
 if TYPE_CHECKING:
     from agentmem.models import Evidence, SkillVersion
     from agentmem.opened import Opened
@@ -116,13 +114,16 @@ class Changes:
             NotFoundError: The evidence does not exist in this scope.
         """
         from agentmem.models import Draft
+        from agentmem.skills.names import check_mapping, check_sequence
 
         draft = Draft(
             name=name, description=description, body=body,
-            resources=dict(resources or {}), metadata=dict(metadata or {}),
+            resources=check_mapping(resources, "resources"),
+            metadata=check_mapping(metadata, "metadata"),
         )  # fmt: skip
         return self._lifecycle.create(
-            draft, owner=owner, author=author, reasons=_texts(reasons), evidence=tuple(evidence),
+            draft, owner=owner, author=author, reasons=_texts(reasons),
+            evidence=check_sequence(evidence, "evidence"),
             merge_into=merge_into, expected_version=expected_version,
         )  # fmt: skip
 
@@ -162,7 +163,7 @@ class Changes:
             IllegalMoveError: It is retired; ``rollback`` brings it back.
         """
         from agentmem.models import Draft
-        from agentmem.skills.names import check_owner
+        from agentmem.skills.names import check_mapping, check_owner, check_sequence
 
         check_owner(owner)
         lifecycle = self._lifecycle
@@ -173,12 +174,14 @@ class Changes:
             name=name,
             description=base.description if description is None else description,
             body=base.body if body is None else body,
-            resources=base.resources if resources is None else resources,
-            metadata=base.metadata if metadata is None else metadata,
+            resources=base.resources
+            if resources is None
+            else check_mapping(resources, "resources"),
+            metadata=base.metadata if metadata is None else check_mapping(metadata, "metadata"),
         )
         return lifecycle.update(
             draft, owner=owner, expected_version=expected_version, author=author,
-            reasons=_texts(reasons), evidence=tuple(evidence),
+            reasons=_texts(reasons), evidence=check_sequence(evidence, "evidence"),
         )  # fmt: skip
 
     def approve(
@@ -303,8 +306,7 @@ class Changes:
 
 
 def _texts(values: Iterable[str]) -> tuple[str, ...]:
-    from agentmem.skills.names import check_text
+    from agentmem.skills.names import check_sequence, check_text
 
-    if isinstance(values, str):
-        raise InvalidInputError("reasons: a sequence of texts is needed, not one text")
-    return tuple(check_text(value, "reasons", 1_000) for value in values)
+    given = check_sequence(values, "reasons")
+    return tuple(check_text(value, "reasons", 1_000) for value in given)

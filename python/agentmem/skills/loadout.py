@@ -45,10 +45,13 @@ def make_loadout(
         count_tokens: Counts the tokens of a text.
 
     Raises:
-        InvalidInputError: budget_tokens is negative.
+        InvalidInputError: budget_tokens is negative, or the counter gives no count.
     """
     if budget_tokens < 0:
         raise InvalidInputError(f"budget_tokens must be at least 0, {budget_tokens} was given")
+    count = count_tokens(_OPEN)
+    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        raise InvalidInputError(f"count_tokens: it must return a count of tokens, not {count!r}")
     ranked = sorted(skills, key=_rank)
     lines: list[str] = []
     frame = count_tokens(_OPEN + _CLOSE)

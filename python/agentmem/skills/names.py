@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from agentmem.errors import InvalidInputError
 
-__all__ = ["check_count", "check_name", "check_owner", "check_text", "parse_number"]
+__all__ = [
+    "check_count",
+    "check_folder",
+    "check_mapping",
+    "check_name",
+    "check_owner",
+    "check_sequence",
+    "check_text",
+    "parse_number",
+]
 
 MAX_OWNER_CHARS: Final = 1_024
 MAX_NAME_CHARS: Final = 64
@@ -73,6 +86,52 @@ def check_count(value: Any, argument: str, least: int) -> int:
             f"{argument}: a whole number from {least} on is needed, {value!r} was given"
         )
     return value
+
+
+def check_mapping(value: Any, argument: str) -> dict[Any, Any]:
+    """Return a copy of a mapping; None is an empty one.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"{argument}: a mapping is needed, {value!r:.200} was given")
+    return dict(value)
+
+
+def check_sequence(value: Any, argument: str) -> tuple[Any, ...]:
+    """Return the values of something that can be gone through, but for a single text.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise InvalidInputError(f"{argument}: a sequence is needed, {value!r:.200} was given")
+    return tuple(value)
+
+
+def check_folder(value: Any, argument: str) -> Path:
+    """Return a path that the operating system could have.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
+    try:
+        text = os.fspath(value)
+    except TypeError:
+        text = None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise InvalidInputError(f"{argument}: a path is needed, {value!r:.200} was given")
+    try:
+        os.lstat(text)
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(f"{argument}: {text!r:.200} is no path here") from error
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            raise InvalidInputError(f"{argument}: {text[:200]!r}: {error.strerror}") from error
+    return Path(text)
 
 
 def parse_number(value: Any, kind: str) -> int:

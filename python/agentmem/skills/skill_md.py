@@ -8,6 +8,7 @@ any other is an error. Our own data goes below ``metadata`` as JSON, its keys pr
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -18,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agentmem.errors import InvalidInputError
+from agentmem.errors import InvalidInputError, StorageFullError
 from agentmem.models.skills import Draft, SkillVersion
 from agentmem.skills.lint import MAX_FILE, MAX_FILES, MAX_TOTAL, check_draft, check_resource_path
 
@@ -228,6 +229,7 @@ def export_skill(version: SkillVersion, directory: Path) -> Path:
     Raises:
         InvalidInputError: The version is no skill by the specification, or something else is
             there already.
+        StorageFullError: No space; nothing of it is left behind.
     """
     draft = Draft(
         name=version.name,
@@ -238,22 +240,32 @@ def export_skill(version: SkillVersion, directory: Path) -> Path:
     )
     text = dump(draft)
     directory = Path(directory)
-    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise InvalidInputError(f"{directory}: a file is in the way of this folder") from error
     target = directory / version.name
     if os.path.lexists(target):
         if target.is_dir() and not target.is_symlink() and _is_same(target, draft):
             return target
         raise InvalidInputError(f"{target} exists: export to another folder or remove it first")
-    with tempfile.TemporaryDirectory(prefix=".export-", dir=directory) as place:
-        folder = Path(place) / version.name
-        folder.mkdir(mode=0o700)
-        _write(folder / "SKILL.md", text.encode())
-        for path, content in sorted(draft.resources.items()):
-            file = folder / path
-            for parent in reversed(Path(path).parents):
-                (folder / parent).mkdir(mode=0o700, exist_ok=True)
-            _write(file, content)
-        folder.rename(target)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".export-", dir=directory) as place:
+            folder = Path(place) / version.name
+            folder.mkdir(mode=0o700)
+            _write(folder / "SKILL.md", text.encode())
+            for path, content in sorted(draft.resources.items()):
+                file = folder / path
+                for parent in reversed(Path(path).parents):
+                    (folder / parent).mkdir(mode=0o700, exist_ok=True)
+                _write(file, content)
+            folder.rename(target)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageFullError(
+                error.errno, f"{target}: no space; nothing of this skill was left there"
+            ) from error
+        raise
     return target
 
 

@@ -11,7 +11,7 @@ import zlib
 from pathlib import Path
 from typing import Final
 
-from agentmem.errors import InvalidInputError
+from agentmem.errors import AgentMemError, InvalidInputError
 from agentmem.skills.lint import MAX_FILE, MAX_FILES, MAX_TOTAL, check_resource_path
 
 __all__ = ["read_zip"]
@@ -57,8 +57,11 @@ def read_zip(path: Path) -> dict[str, dict[str, bytes]]:
                     or sum(map(len, files.values())) > MAX_TOTAL + MAX_FILE
                 ):
                     raise InvalidInputError(f"{path.name}: more than a skill may hold")
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError) as error:
-        if isinstance(error, InvalidInputError):
+    except (
+        zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, OSError, RuntimeError,
+        ValueError,
+    ) as error:  # fmt: skip
+        if isinstance(error, AgentMemError):
             raise
         raise InvalidInputError(f"{path.name}: it is no zip file that can be read") from error
     if not found:
@@ -72,6 +75,8 @@ def _placed(entry: zipfile.ZipInfo) -> tuple[str, str] | None:
     mode = entry.external_attr >> 16
     if mode and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_IFMT(mode) == 0):
         raise InvalidInputError(f"{name[:120]!r}: links and special files are not taken")
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InvalidInputError(f"{name[:120]!r}: it is neither stored nor deflated")
     if entry.flag_bits & 1:
         raise InvalidInputError(f"{name[:120]!r}: it is encrypted")
     parts = name.split("/")
