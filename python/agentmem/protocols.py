@@ -115,6 +115,9 @@ class Reviewer(Protocol):
     update names a skill and the version that it was shown, evidence lies in the archive, or in
     the fingerprints given, the draft is a well-formed skill, and what a tool said is data. A call
     that raises leaves the task in the queue; after some failures it is parked with its error.
+
+    One that looks at every skill it is shown, whatever their order, may say so by an attribute
+    ``compares_all = True``: the skills are then ordered by their words alone, without the embedder.
     """
 
     @property

@@ -56,7 +56,9 @@ def check(
             if view.name == draft.name or (is_live and is_near(view.body, draft.body)):
                 return replace(_rejected(decision, "duplicate"), skill=view.name)
     else:
-        _check_update(decision, shown, archive.owner)
+        view = _check_update(decision, shown, archive.owner)
+        if view.state == "retired":
+            return _rejected(decision, "duplicate", f"{view.name!r} is retired; roll it back first")
     _check_evidence(decision, archive, shown, fingerprints)
     judged = check_decision(decision, archive, existing, fingerprints)
     if judged is decision:
@@ -99,7 +101,12 @@ def _check_form(decision: Decision, fingerprints: Sequence[Fingerprint]) -> None
         raise SkillError(f"used_fingerprints: {min(unknown)!r} was not shown to the reviewer")
 
 
-def _check_update(decision: Decision, shown: dict[str, SkillView], owner: str) -> None:
+def _check_update(decision: Decision, shown: dict[str, SkillView], owner: str) -> SkillView:
+    """Return the skill that a decision updates.
+
+    Raises:
+        SkillError: It was not shown, is another's, or the decision is based on another version.
+    """
     view = shown.get(decision.skill or "")
     if view is None:
         raise SkillError(f"an update names a skill that was shown, not {decision.skill!r}")
@@ -112,6 +119,7 @@ def _check_update(decision: Decision, shown: dict[str, SkillView], owner: str) -
         )
     if decision.draft is not None and decision.draft.name != view.name:
         raise SkillError(f"an update keeps the name {view.name!r}")
+    return view
 
 
 def _check_evidence(

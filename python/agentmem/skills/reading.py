@@ -39,7 +39,6 @@ __all__ = [
     "tasks",
 ]
 
-MAX_SHOWN: Final = 200
 MAX_FINGERPRINTS: Final = 1_000
 _get_fields: Final = attrgetter(*(one.name for one in fields(SkillView)[:-1]))
 _HOUR_MS: Final = 3_600_000
@@ -68,14 +67,24 @@ def list_heads(
     return found
 
 
-def existing_views(opened: Opened, options: SkillOptions, archive: ArchiveView) -> list[SkillView]:
-    """Return the newest versions of the skills of an archive's scope, the closest first."""
+def existing_views(
+    opened: Opened, options: SkillOptions, archive: ArchiveView, *, by_meaning: bool = False
+) -> list[SkillView]:
+    """Return the newest versions of the skills of an archive's scope, the closest first.
+
+    ``relevance`` is that by words. With ``by_meaning`` the order heeds the embedder too.
+    """
     views, relevance = _existing(opened, options, archive.scope)
     words = [message.text for message in archive.messages if message.role == "user"][:3]
     query = " ".join([archive.intent or "", *words, *{call.name: None for call in archive.calls}])
     scores = relevance.of(query[:4_000])
-    ranked = sorted(zip(scores, views, strict=True), key=lambda pair: (-pair[0], pair[1].name))
-    return [replace(view, relevance=score) for score, view in ranked]
+    if by_meaning:
+        from agentmem.skills.closest import closest
+
+        order = closest(opened, views, scores, query[:4_000])
+    else:
+        order = sorted(range(len(views)), key=lambda place: (-scores[place], views[place].name))
+    return [replace(views[place], relevance=scores[place]) for place in order]
 
 
 def _existing(

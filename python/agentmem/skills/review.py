@@ -176,7 +176,8 @@ class Reviewing:
         view = load_view(self._opened, self._options, self._scope, task.archive_id or 0)
         if task.result is not None:
             return codec.decode(task.result)
-        existing = existing_views(self._opened, self._options, view)
+        compares_all = getattr(self._reviewer, "compares_all", False) is True
+        existing = existing_views(self._opened, self._options, view, by_meaning=not compares_all)
         fingerprints = known_fingerprints(self._opened, view)
         reach("archive read")
         answer = self._asked(worker, view, existing, fingerprints)

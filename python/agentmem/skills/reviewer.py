@@ -44,6 +44,9 @@ class _Piece:
 class RuleReviewer:
     """Mines procedures from archives by rules alone: deterministic, no model, no network."""
 
+    compares_all = True
+    """It holds a run against every skill's steps itself, so no embedder is loaded to order them."""
+
     @property
     def id(self) -> str:
         """Names this reviewer and the version of its rules."""
@@ -176,6 +179,10 @@ def _against_skills(
                 procedure = grown.procedure
     if not news:
         return _reject("duplicate", skill=skill.name, notes="only other arguments")
+    if skill.owner != archive.owner:
+        return _reject("duplicate", skill=skill.name, notes="another owner's; only they change it")
+    if skill.state == "retired":
+        return _reject("duplicate", skill=skill.name, notes="retired; a person may bring it back")
     evidence = (*skill.evidence, _evidence(archive, piece, places, "adds to it"))
     draft = draft_of(procedure, evidence, name=skill.name)
     draft = Draft(
