@@ -178,9 +178,9 @@ class Operations:
         Args:
             path: The file; with ``.gz`` it is compressed. For ``"markdown"`` a folder, which is made.
             format: ``"jsonl"`` holds every turn and every version of every fact, for ``import_``
-                (records and tool calls of captured logs stay behind); ``"markdown"`` is for people:
-                ``L0-turns.md``, ``L1-facts.md``, ``L2-scenes.md`` and ``L3-persona.md``, what is
-                current in each tier.
+                (records and tool calls of captured logs stay behind, and so do skills, which
+                ``skills.export`` writes); ``"markdown"`` is for people: ``L0-turns.md``,
+                ``L1-facts.md``, ``L2-scenes.md`` and ``L3-persona.md``, what is current in each tier.
 
         Raises:
             InvalidInputError: An unknown format, or a file inside the memory's own folder.

@@ -238,6 +238,7 @@ class Histories(RuleBasedStateMachine):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1_800)
 def test_a_thousand_histories():
     from hypothesis.stateful import run_state_machine_as_test
 
