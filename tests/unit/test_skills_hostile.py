@@ -305,3 +305,34 @@ def test_stats_count_reviews_and_verify_finds_what_was_changed(memory, skills):
         "archive:2 is damaged: its payload is not what was archived",
         "version 1 of the skill 'deploy' is not what was written; it is never handed out",
     ]
+
+
+# -- size
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "tool"])
+def test_a_megabyte_in_the_middle_changes_no_decision(tmp_path, role):
+    def made(place, padding):
+        with open_memory(tmp_path / place, durability="normal") as memory:
+            reviews = []
+            for session, (version, host) in (
+                ("s1", ("1.2.3", "web-alpha")),
+                ("s2", ("2.4.6", "web-beta")),
+                ("s3", ("3.1.4", "web-gamma")),
+            ):
+                log = run(version, host)
+                if padding and role == "tool":
+                    log[6] = result(2, "ok\n" + "compiling a file\n" * 60_000 + "ok")
+                elif padding:
+                    log.insert(7, {"role": role, "content": "and so it goes on " * 60_000})
+                memory.skills.add(log, session=session, owner="ann", succeeded=True)
+                memory.skills.archive(session, owner="ann")
+                reviews += memory.skills.review()
+            (skill,) = memory.skills.list()
+            # What users say is padding too, so the words of requests may differ.
+            procedure = skill.body.split("## Required inputs")[1].split("## Evidence")[0]
+            return [(one.outcome, one.reasons) for one in reviews], procedure
+
+    plain, padded = made("plain", padding=False), made("padded", padding=True)
+    assert [outcome for outcome, _ in plain[0]] == ["rejected", "created", "rejected"]
+    assert padded == plain
