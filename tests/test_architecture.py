@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -44,6 +46,11 @@ ARROWS = {
 }  # fmt: skip
 ONLY_IN = {"apsw": {"store"}, "onnxruntime": {"embedding"}, "tokenizers": {"embedding"},
            "sqlite3": set(), "pickle": set(), "marshal": set(), "shelve": set()}  # fmt: skip
+
+TOP = {".ci", ".gitignore", "ARCHITECTURE.md", "CHANGELOG.md", "Cargo.lock", "Cargo.toml", "LICENSE",
+       "Makefile", "README.md", "benches", "docs", "examples", "integrations", "pyproject.toml",
+       "python", "rust", "tests"}  # fmt: skip
+LEFT_BEHIND = {"store.amem", "store.amem-wal", "store.amem-shm", "LOCK.write", "counter"}
 
 
 def imports(path):
@@ -160,3 +167,14 @@ def test_files_stay_short():
         if (lines := len(path.read_text().splitlines())) > 520
     ]
     assert long == []
+
+
+def test_the_repository_holds_no_file_that_a_run_left_behind():
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("no clone, or no git")
+    listed = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, check=True
+    ).stdout.split(b"\0")
+    files = [Path(os.fsdecode(name)) for name in listed if name]
+    assert {path.parts[0] for path in files} <= TOP
+    assert [path for path in files if path.name in LEFT_BEHIND] == []
