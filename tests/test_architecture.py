@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import shutil
 import subprocess
@@ -25,7 +26,7 @@ ARROWS = {
                      "protocols", "errors", "agentmem"},
     "testing": {"memory", "protocols", "errors", "models"},
     "__main__": {"cli", "integrations"},
-    "aio": {"memory", "skills", "errors"},
+    "aio": {"memory", "skills", "tiers", "errors"},
     "memory": {"operations", "pipeline", "opened", "skills", "tiers", "index", "toollog", "embedding",
                "store", "models", "protocols", "errors"},
     "pipeline": {"worker", "opened", "tiers", "store", "models", "protocols", "errors"},
@@ -114,6 +115,21 @@ def test_public_names_are_sorted_complete_and_there():
     assert set(names) == {*agentmem._HOME_OF, "__version__"}
     for name in names:
         assert getattr(agentmem, name) is not None
+
+
+def test_what_can_be_called_can_be_awaited():
+    from agentmem import aio, memory
+    from agentmem.skills import Skills
+    from agentmem.tiers.documents import Documents
+
+    pairs = ((memory.Memory, aio.AsyncMemory), (Skills, aio.AsyncSkills),
+             (Documents, aio.AsyncDocuments))  # fmt: skip
+    for one, awaited in pairs:
+        verbs = {name for name in dir(one) if not name.startswith("_")}
+        # What does not wait is read on ``AsyncMemory.memory``; ``watch`` is a loop of its own.
+        assert verbs - set(dir(awaited)) <= {"embedder", "path", "scope", "watch"}, awaited
+    for verb in ("write", "get_many", "scan", "search", "scopes", "touch", "sweep"):
+        assert inspect.iscoroutinefunction(getattr(aio.AsyncDocuments, verb))
 
 
 def test_every_error_is_in_the_tree_and_public():
