@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import os
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -23,7 +26,7 @@ ARROWS = {
                      "protocols", "errors", "agentmem"},
     "testing": {"memory", "protocols", "errors", "models"},
     "__main__": {"cli", "integrations"},
-    "aio": {"memory", "skills", "errors"},
+    "aio": {"memory", "skills", "tiers", "errors"},
     "memory": {"operations", "pipeline", "opened", "skills", "tiers", "index", "toollog", "embedding",
                "store", "models", "protocols", "errors"},
     "pipeline": {"worker", "opened", "tiers", "store", "models", "protocols", "errors"},
@@ -44,6 +47,11 @@ ARROWS = {
 }  # fmt: skip
 ONLY_IN = {"apsw": {"store"}, "onnxruntime": {"embedding"}, "tokenizers": {"embedding"},
            "sqlite3": set(), "pickle": set(), "marshal": set(), "shelve": set()}  # fmt: skip
+
+TOP = {".ci", ".gitignore", "ARCHITECTURE.md", "CHANGELOG.md", "Cargo.lock", "Cargo.toml", "LICENSE",
+       "Makefile", "README.md", "benches", "docs", "examples", "integrations", "pyproject.toml",
+       "python", "rust", "tests"}  # fmt: skip
+LEFT_BEHIND = {"store.amem", "store.amem-wal", "store.amem-shm", "LOCK.write", "counter"}
 
 
 def imports(path):
@@ -109,6 +117,21 @@ def test_public_names_are_sorted_complete_and_there():
         assert getattr(agentmem, name) is not None
 
 
+def test_what_can_be_called_can_be_awaited():
+    from agentmem import aio, memory
+    from agentmem.skills import Skills
+    from agentmem.tiers.documents import Documents
+
+    pairs = ((memory.Memory, aio.AsyncMemory), (Skills, aio.AsyncSkills),
+             (Documents, aio.AsyncDocuments))  # fmt: skip
+    for one, awaited in pairs:
+        verbs = {name for name in dir(one) if not name.startswith("_")}
+        # What does not wait is read on ``AsyncMemory.memory``; ``watch`` is a loop of its own.
+        assert verbs - set(dir(awaited)) <= {"embedder", "path", "scope", "watch"}, awaited
+    for verb in ("write", "get_many", "scan", "search", "scopes", "touch", "sweep"):
+        assert inspect.iscoroutinefunction(getattr(aio.AsyncDocuments, verb))
+
+
 def test_every_error_is_in_the_tree_and_public():
     classes = {
         name: value
@@ -160,3 +183,14 @@ def test_files_stay_short():
         if (lines := len(path.read_text().splitlines())) > 520
     ]
     assert long == []
+
+
+def test_the_repository_holds_no_file_that_a_run_left_behind():
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("no clone, or no git")
+    listed = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, check=True
+    ).stdout.split(b"\0")
+    files = [Path(os.fsdecode(name)) for name in listed if name]
+    assert {path.parts[0] for path in files} <= TOP
+    assert [path for path in files if path.name in LEFT_BEHIND] == []

@@ -1,9 +1,10 @@
-"""README.md tells the truth: its programs run and print what it shows, its tests and files exist."""
+"""README.md and docs/ tell the truth: programs run and print what is shown, tests and files exist."""
 
 import ast
 import contextlib
 import io
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ from agentmem.cli import VERBS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"]
+DOCS = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
+PAGES = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", *DOCS]
+# Its program needs an extra and has a test of its own.
+OF_HOSTS = {"docs/langgraph.md"}
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -21,7 +25,7 @@ def programs(text):
     """Return each Python block with the output that is shown right after it, or None."""
     blocks = list(BLOCK.finditer(text))
     found = []
-    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+    for block, after in pairwise([*blocks, None]):
         if block[1] != "python":
             continue
         shown = None
@@ -32,25 +36,37 @@ def programs(text):
     return found
 
 
-def run(found):
+def run(found, page="README.md"):
     """Run the blocks one after the other, as a reader would; return what each printed."""
     names = {}
     printed = []
     for number, (code, _) in enumerate(found):
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            exec(compile(code, f"README.md, block {number}", "exec"), names)
+            exec(compile(code, f"{page}, block {number}", "exec"), names)
         printed.append(out.getvalue())
     return printed
 
 
-def test_the_programs_run_and_print_what_is_shown(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", ["README.md", *(one for one in DOCS if one not in OF_HOSTS)])
+def test_the_programs_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
+    found = programs((ROOT / page).read_text(encoding="utf-8"))
     monkeypatch.chdir(tmp_path)
-    found = programs(README)
-    assert len(found) >= 7
-    for printed, (code, shown) in zip(run(found), found, strict=True):
+    assert page != "README.md" or len(found) >= 6
+    for printed, (code, shown) in zip(run(found, page), found, strict=True):
         assert shown is not None, f"no output is shown for:\n{code}"
         assert printed == shown
+
+
+def test_each_part_has_a_page_of_its_name_and_each_page_is_named():
+    parts = README.partition("\n## By example\n")[2].partition("\n## ")[0]
+    named = re.findall(r"^### (.+)$", parts, re.MULTILINE)
+    assert named[-2:] == ["Hosts", "More"]
+    for part in named[:-2]:
+        page = f"docs/{part.lower().replace(' ', '-')}.md"
+        text = parts.partition(f"\n### {part}\n")[2].partition("\n### ")[0]
+        assert f"]({page})" in text, part
+    assert set(re.findall(r"\]\((docs/[^)]+)\)", README)) == set(DOCS)
 
 
 def test_the_first_program_is_short_and_comes_before_any_heading():
@@ -84,18 +100,32 @@ def test_every_test_that_is_named_exists(page):
 def test_every_file_that_is_named_exists(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)#:]+)\)", text)
-    folders = "rust|python|tests|benches"
+    folders = "rust|python|tests|benches|docs|examples|integrations"
     paths = re.findall(rf"`((?:{folders})/[\w./-]*)(?:::[\w:]+)?`", text)
-    for path in {*links, *paths}:
+    for link in links:
+        assert ((ROOT / page).parent / link).exists(), f"{page} links to {link}"
+    for path in paths:
         assert (ROOT / path).exists(), f"{page} names {path}"
 
 
+@pytest.mark.parametrize("page", ["README.md", *DOCS])
+def test_the_headings_that_are_linked_to_exist(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for link, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", text):
+        target = (ROOT / page).parent / link if link else ROOT / page
+        headings = re.findall(r"^#+ (.+)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+        slugs = {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
+        assert anchor in slugs, f"{page} links to {link}#{anchor}"
+
+
 def test_the_commands_exist():
-    shell = "\n".join(re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL))
+    pages = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in ["README.md", *DOCS])
+    shell = "\n".join(re.findall(r"^```sh\n(.*?)^```$", pages, re.MULTILINE | re.DOTALL))
     verbs = re.findall(r"(?:^|\| )agentmem ([a-z]+)", shell, re.MULTILINE)
     assert verbs
     assert set(verbs) <= set(VERBS)
-    listed = README.partition("`init`, ")[2].partition(". Each takes")[0]
+    operations = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    listed = operations.partition("`init`, ")[2].partition(". Each takes")[0]
     assert ["init", *re.findall(r"`(\w+)`", listed)] == list(VERBS)
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     called = re.findall(r"(?:^|`)make ([a-z-]+)", README, re.MULTILINE)

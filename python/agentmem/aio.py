@@ -14,8 +14,9 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from agentmem.errors import ClosedError, InvalidInputError
 from agentmem.memory import Memory
 from agentmem.skills import Skills
+from agentmem.tiers.documents import Documents
 
-__all__ = ["AsyncMemory", "AsyncSkills"]
+__all__ = ["AsyncDocuments", "AsyncMemory", "AsyncSkills"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -95,6 +96,40 @@ class AsyncSkills:
     import_ = _skill(Skills.import_)
 
 
+def _document(
+    method: Callable[Concatenate[Documents, P], R],
+) -> Callable[Concatenate[AsyncDocuments, P], Coroutine[Any, Any, R]]:
+    @wraps(method)
+    async def call(self: AsyncDocuments, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        handle = self._handle
+        handle._check()  # noqa: SLF001 - one module, two halves
+        work = partial(_call_documents, handle, method, args, kwargs)
+        return await asyncio.get_running_loop().run_in_executor(handle.executor, work)
+
+    return call
+
+
+def _call_documents(
+    handle: AsyncMemory, method: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> R:
+    return method(handle.memory.documents, *args, **kwargs)
+
+
+class AsyncDocuments:
+    """The :class:`~agentmem.tiers.documents.Documents` of an :class:`AsyncMemory`, awaited."""
+
+    def __init__(self, handle: AsyncMemory) -> None:
+        self._handle = handle
+
+    write = _document(Documents.write)
+    get_many = _document(Documents.get_many)
+    scan = _document(Documents.scan)
+    search = _document(Documents.search)
+    scopes = _document(Documents.scopes)
+    touch = _document(Documents.touch)
+    sweep = _document(Documents.sweep)
+
+
 class AsyncMemory:
     """A :class:`~agentmem.memory.Memory` whose methods are awaited.
 
@@ -153,6 +188,11 @@ class AsyncMemory:
     def skills(self) -> AsyncSkills:
         """The skills of this memory, awaited."""
         return AsyncSkills(self)
+
+    @property
+    def documents(self) -> AsyncDocuments:
+        """The documents of this memory, awaited."""
+        return AsyncDocuments(self)
 
     def scoped(self, scope: str) -> AsyncMemory:
         """Return a handle of the same store, bound to a scope below this one's."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
 import threading
 import time
 import weakref
@@ -380,6 +379,8 @@ class SearchIndex:
 
         Where there is no space for its files it is held in memory, and a later fold writes it.
         """
+        import shutil
+
         self.rebuilds += 1
         with self._database.read() as connection:
             stored = opening.read_meta(connection, "embedder_id")

@@ -19,6 +19,9 @@ from agentmem import (
     Clock,
     Context,
     ContextItem,
+    Document,
+    Documents,
+    DocumentWrite,
     Embedder,
     Fact,
     Forgotten,
@@ -208,6 +211,35 @@ def test_tiers(tmp_path: Path) -> None:
             assert_type(first.spans, Mapping[str, tuple[int, int]])
 
 
+def test_documents(tmp_path: Path) -> None:
+    """A host's JSON by scope and key."""
+    with Memory(tmp_path / "memory", embedder=EMBEDDER) as memory:
+        documents = assert_type(memory.documents, Documents)
+        documents.write(
+            [
+                DocumentWrite(
+                    key="editor", scope="alice", value={"tabs": True}, texts=["Alice prefers tabs."]
+                ),
+                DocumentWrite(key="visits", scope="alice", value={"count": 3}, ttl_s=3600),
+            ]
+        )
+        (found,) = assert_type(
+            documents.search("tabs", "alice", where={"tabs": True}, limit=1), list[Document]
+        )
+        assert_type(found.value, dict[str, Any])
+        assert_type(found.cosine, float | None)
+        assert_type(found.expires, datetime | None)
+        several = assert_type(documents.get_many([("alice", "visits")]), list[Document | None])
+        assert several[0] is not None
+        assert [one.key for one in documents.scan(accept=lambda value: "count" in value)] == [
+            "visits"
+        ]
+        assert assert_type(documents.scopes(), list[str]) == ["alice"]
+        documents.touch([("alice", "visits")])
+        assert assert_type(documents.sweep(), int) == 0
+        documents.write([DocumentWrite(key="editor", scope="alice", value=None)])
+
+
 def test_awaited(tmp_path: Path) -> None:
     """The same verbs on an event loop, typed the same."""
 
@@ -218,6 +250,8 @@ def test_awaited(tmp_path: Path) -> None:
             assert hits[0].id == fact.id
             assert_type(await memory.recall_many(["awaited"], k=1), list[list[Hit]])
             assert_type(await memory.scoped("below").stats(), Stats)
+            await memory.documents.write([DocumentWrite(key="editor", value={"tabs": True})])
+            assert_type(await memory.documents.scan(limit=1), list[Document])
 
     asyncio.run(work())
 

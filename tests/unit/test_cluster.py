@@ -7,7 +7,7 @@ from agentmem.protocols import GivenEmbeddings
 from agentmem.store import scenes
 from agentmem.tiers.cluster import Clusterer, Profile, Row, Settings, scene_page
 from agentmem.tiers.cluster.cues import closes, completes, read_cues
-from agentmem.tiers.cluster.labels import MAX_LABEL_CHARS, name_scene
+from agentmem.tiers.cluster.labels import MAX_LABEL_CHARS, name_scene, summarize
 from agentmem.tiers.cluster.profile import HALF_LIFE_MS, Line
 from agentmem.tiers.cluster.refine import checked
 from agentmem.tiers.cluster.terms import family, is_english, terms_of
@@ -64,6 +64,20 @@ def test_a_topic_changes_inside_a_session_and_is_picked_up_in_another(memory):
     assert "Kyoto" in kyoto.label
     assert (login.first.hour, login.last.hour) == (9, 10)
     assert all_scenes(memory) == all_scenes(memory)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("We moved the deploys to Fly.io.", "We moved the deploys to Fly.io."),
+        ("Ok. Python 3.11 runs src/main.py well! Yes.", "Python 3.11 runs src/main.py well!"),
+        ("Fine... The cookie was late?! No", "The cookie was late?!"),
+        ("好。我们把部署搬到了上海。", "我们把部署搬到了上海。"),
+        ("...", ""),
+    ],
+)
+def test_a_full_stop_within_a_word_ends_no_sentence(text, said):
+    assert summarize([Line(1, 0, text, is_own=True)]) == said
 
 
 def test_nothing_new_changes_nothing(memory):

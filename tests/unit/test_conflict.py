@@ -65,6 +65,14 @@ def test_another_value_of_a_slot_is_no_duplicate_though_its_words_mean_nothing()
     assert judge(told, [held], cosines={"L1:1": 0.95}).action == "supersede"
 
 
+def test_what_differs_in_a_word_that_says_little_is_no_duplicate_if_little_else_is_said():
+    known = [Held("L1:1", "The user and others use make for builds.")]
+    told = candidate("The user and others use just for builds.")
+    assert judge(told, known, cosines={"L1:1": 0.99}).action != "duplicate"
+    again = candidate("The user and others use  make for builds")
+    assert judge(again, known).action == "duplicate"
+
+
 def test_the_same_words_are_a_duplicate_whatever_their_case():
     verdict = judge(candidate("the user lives in  Oslo"), [Held("L1:1", "The user lives in Oslo.")])
     assert (verdict.action, verdict.facts) == ("duplicate", ("L1:1",))

@@ -1,11 +1,15 @@
 """Documents by scope and key: written, replaced, found, scanned, with their lives."""
 
+import asyncio
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentmem import (
+    AsyncMemory,
+    ClosedError,
     DimensionError,
     Document,
     DocumentWrite,
@@ -55,6 +59,31 @@ def test_a_handle_sees_its_own_scope(memory):  # noqa: F811
     assert [one.scope for one in inner.search("same words")] == ["deep"]
     assert memory.documents.scopes("tenant") == ["tenant/one/deep", "tenant/oneself"]
     assert memory.documents.get_many([("tenant/one/deep", "k")])[0].value == {"n": 1}
+
+
+def test_they_can_be_awaited(tmp_path):
+    async def work():
+        clock = FakeClock()
+        async with AsyncMemory(tmp_path / "m", embedder=HashEmbedder(), clock=clock) as waiting:
+            documents = waiting.scoped("tenant").documents
+            await documents.write(
+                [write("a", {"n": 1}, texts=["green tea"]), write("b", {"n": 2}, "x", ttl_s=60)]
+            )
+            assert names(await documents.search("tea")) == ["a"]
+            assert names(await documents.scan()) == ["b", "a"]
+            assert await documents.scopes() == ["", "x"]
+            assert await waiting.documents.scopes() == ["tenant", "tenant/x"]
+            assert (await documents.get_many([("", "a")]))[0].value == {"n": 1}
+            clock.advance(seconds=50)
+            await documents.touch([("x", "b")])
+            clock.advance(seconds=50)
+            assert await documents.sweep() == 0
+            clock.advance(seconds=50)
+            assert await documents.sweep() == 1
+        with pytest.raises(ClosedError):
+            await documents.scan()
+
+    asyncio.run(work())
 
 
 def test_one_write_is_one_transaction(memory):  # noqa: F811

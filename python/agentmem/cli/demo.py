@@ -34,10 +34,15 @@ QUESTIONS = (
 def docstrings() -> Iterator[tuple[str, str]]:
     """Yield ``(name, first paragraph)`` for the documented names of Python's standard library."""
     root = Path(sysconfig.get_paths()["stdlib"])
-    skipped = {"test", "tests", "idlelib", "lib2to3", "site-packages", "turtledemo", "__pycache__"}
+    # Not the library itself, or of it what hardly anybody asks about: the rest fits the limit.
+    skipped = {
+        "test", "tests", "idlelib", "lib2to3", "site-packages", "turtledemo", "__pycache__",
+        "tkinter", "turtle", "distutils",
+    }  # fmt: skip
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
-        if skipped.intersection(parts):
+        is_private = any(one.startswith("_") and one != "__init__" for one in parts)
+        if is_private or skipped.intersection(parts):
             continue
         try:
             tree = ast.parse(path.read_bytes())
@@ -71,8 +76,10 @@ def passages(source: Path | None, limit: int) -> list[dict[str, Any]]:
     found: dict[str, str] = {}
     for name, text in docstrings():
         found.setdefault(name, text)
-    step = max(1, len(found) // limit)
-    names = list(found)[::step][:limit]
+    names = list(found)
+    if len(names) > limit:
+        # Evenly spread, so that no part of the library is left out.
+        names = [names[at * len(names) // limit] for at in range(limit)]
     return [
         {"text": f"{name}: {found[name]}", "kind": "docs", "tags": [name.partition(".")[0]]}
         for name in names

@@ -49,7 +49,10 @@ def command(
             emit(persona, json_output=json_output, text=lambda: describe(persona))
             return
         if persona.version == 0:
-            raise InvalidInputError("persona: there is no version yet; run 'agentmem consolidate'")
+            raise InvalidInputError(
+                "persona: there is no version yet; 'agentmem consolidate' writes one as soon as "
+                "facts say something of the project or the user"
+            )
         versions = memory.history(persona.id)
     older = [one for one in versions if isinstance(one, Persona) and one.version < persona.version]
     lines = difference(older[-1] if older else Persona(), persona)

@@ -10,25 +10,38 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agentmem.models import context, documents, memory, ranking, skills, tiers
+    from agentmem.models import (
+        context,
+        documents,
+        extraction,
+        memory,
+        ranking,
+        results,
+        skills,
+        tiers,
+    )
     from agentmem.models.context import *  # noqa: F403
     from agentmem.models.documents import *  # noqa: F403
+    from agentmem.models.extraction import *  # noqa: F403
     from agentmem.models.memory import *  # noqa: F403
     from agentmem.models.ranking import *  # noqa: F403
+    from agentmem.models.results import *  # noqa: F403
     from agentmem.models.skills import *  # noqa: F403
     from agentmem.models.tiers import *  # noqa: F403
 
     __all__ = (
         context.__all__
         + documents.__all__
+        + extraction.__all__
         + memory.__all__
         + ranking.__all__
+        + results.__all__
         + skills.__all__
         + tiers.__all__
     )
 
-# In the order in which they are most often asked.
-_HOMES = ("memory", "tiers", "context", "ranking", "documents", "skills")
+# In the order in which they are most often asked. A hook's prompt needs the first four.
+_HOMES = ("memory", "tiers", "context", "ranking", "extraction", "results", "documents", "skills")
 
 
 def __getattr__(name: str) -> Any:

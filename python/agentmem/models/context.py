@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Literal
 
 from agentmem.models.memory import Tier, Trust
 
-__all__ = ["Context", "ContextItem", "Purged", "Retention"]
+__all__ = ["Context", "ContextItem"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,22 +62,3 @@ class Context:
 
     def __str__(self) -> str:
         return self.text
-
-
-@dataclass(frozen=True, slots=True)
-class Purged:
-    """What a purge did: sizes of the folder in bytes, and the receipts that it made good."""
-
-    bytes_before: int
-    bytes_after: int
-    receipts: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """How long the rows of a tier stay in a scope and below, and how many bytes they may have."""
-
-    scope: str
-    tier: Tier
-    max_age: timedelta | None
-    max_bytes: int | None

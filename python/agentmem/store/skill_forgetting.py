@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from agentmem.errors import CorruptStoreError
@@ -25,6 +24,8 @@ def forget_turns(connection: apsw.Connection, turn_ids: Sequence[int]) -> None:
     quote what was said. A payload in an external store is no longer referred to; the one that
     stays in the row says only that it was forgotten, and ``skills.sweep()`` removes the file.
     """
+    from hashlib import sha256
+
     wanted = json.dumps(list(turn_ids))
     touched = skill_archives.taken_by(connection, turn_ids)
     gone = set(turn_ids)

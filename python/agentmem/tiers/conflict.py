@@ -53,6 +53,9 @@ FORMER: Final = 0.3
 # From here the words may differ more: the embedder sees one statement, and digits, names, denial agree.
 NEAR_COSINE: Final = 0.92
 NEAR_WITH_COSINE: Final = 0.6
+# With fewer words of content two statements may differ in the very one that counts, though it is of a
+# closed class: "make" and "just" are tools too. Then only the same words are a duplicate.
+LEAST_TOPIC: Final = 2
 
 _ANYBODY: Final = frozenset(("assistant", "team"))
 _GENERAL: Final = _ANYBODY | {"user", ""}
@@ -183,9 +186,11 @@ def _is_near(candidate: Candidate, own: Features, fact: Known, cosine: float | N
         return False
     if own.names != other.names and (own.names ^ other.names) - (own.topic & other.topic):
         return False
+    if len(own.topic | other.topic) < LEAST_TOPIC:
+        return False
     alike = _jaccard(own.topic, other.topic)
     floor = NEAR if cosine is None or cosine < NEAR_COSINE else NEAR_WITH_COSINE
-    return bool(own.topic) and alike >= floor
+    return alike >= floor
 
 
 def _day(time: datetime | None) -> object:

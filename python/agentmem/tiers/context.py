@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
+from agentmem._native import estimate_tokens
 from agentmem.errors import AgentMemError, ClosedError, ForkedError, InvalidInputError, StoreError
 from agentmem.models import (
     TIERS,
@@ -22,7 +23,6 @@ from agentmem.tiers.fence import escape, fenced
 from agentmem.tiers.legs import LEGS, Legs
 from agentmem.tiers.quotes import is_same, words_of
 from agentmem.tiers.ranking import share_of
-from agentmem.toollog.canvas import estimate_tokens
 
 if TYPE_CHECKING:
     import apsw

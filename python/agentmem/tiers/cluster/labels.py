@@ -40,7 +40,8 @@ _Run = list[tuple[str, float, frozenset[str]]]
 
 _TOKEN: Final = re.compile(r"[^\W_][\w'’.:/#+-]*[\w+#]|[^\W_]|[.,;:!?()\[\]{}\"“”。，；：！？、\n]")
 _PATH: Final = re.compile(r"[\w.-]*(?:/[\w.-]+){2,}")
-_SENTENCE: Final = re.compile(r"[^.!?\n。！？]+(?:[.!?。！？]+(?=\s|$)|[.!?。！？]|$)")
+# A full stop within a word ends nothing: "Fly.io", "3.11", "src/main.py".
+_SENTENCE: Final = re.compile(r"(?:[^.!?\n。！？]|\.(?=\w))+(?:[.!?。！？]+|$)?")
 _CLAUSE: Final = re.compile(r"(?:[^,;:.!?\n。，；：！？]|[.,:](?=\w))+")
 _FRAME: Final = re.compile(r"[{}\[\]\"`*#|<>]+")
 _PARTICLES: Final = re.compile(
