@@ -86,9 +86,10 @@ def insert(
 def _highest(connection: apsw.Connection, scope_id: int) -> int:
     """Return the highest version that a scope ever had, deleted ones included."""
     held = connection.execute(
-        "SELECT coalesce(max(version), 0) FROM personas WHERE scope_id = ?", (scope_id,)
+        "SELECT version FROM personas WHERE scope_id = ? ORDER BY version DESC LIMIT 1", (scope_id,)
     ).fetchone()
-    return max(int(held[0]), cursors.position(connection, scope_id, _DELETED))
+    known = 0 if held is None else int(held[0])
+    return max(known, cursors.position(connection, scope_id, _DELETED))
 
 
 def dump_entries(entries: Sequence[PersonaEntry]) -> str:
