@@ -136,8 +136,8 @@ def clear_job_errors(connection: apsw.Connection, scope_ids: Sequence[int]) -> N
 def count_sessions(connection: apsw.Connection, scope: str) -> int:
     """Return how many sessions a subtree has."""
     clause, bindings = subtree_clause(scope)
-    row = connection.execute(f"SELECT count(*) FROM sessions WHERE {clause}", bindings).fetchone()
-    return int(row[0])
+    counted = connection.execute(f"SELECT count(*) FROM sessions WHERE {clause}", bindings)
+    return int(next(counted)[0])
 
 
 def drop_scope(connection: apsw.Connection, scope: str) -> int:
