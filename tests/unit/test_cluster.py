@@ -285,3 +285,16 @@ def golden(request, name, found):
         path.parent.mkdir(exist_ok=True)
         path.write_text(found, encoding="utf-8")
     assert found == path.read_text(encoding="utf-8")
+
+
+def test_lone_surrogates_hide_no_scene(tmp_path):
+    with Memory(tmp_path / "m", embedder=SPACE) as memory:
+        said = "\ud800 The login test fails in \udfff auth.py \0 again"
+        memory.capture([{"role": "user", "content": said}], session="odd")
+        assert memory.consolidate().failed == ()
+        (scene,) = memory.scenes()
+        assert "login test" in scene.label
+        assert memory.trace(scene.id).evidence[0].text == said
+        assert memory.verify().ok
+        memory.rebuild_index()
+        assert memory.recall("login", tiers="L2", embedding=[1, 0])[0].id == scene.id

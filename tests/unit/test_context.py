@@ -292,3 +292,24 @@ class TestDegraded:
         finally:
             released.set()
             thread.join()
+
+
+def test_what_a_rule_says_is_not_said_again_by_the_persona(tmp_path):
+    with Memory(tmp_path / "m", embedder=SPACE) as memory:
+        said = ["From now on always run ruff before a commit.", "I prefer tabs over spaces."]
+        memory.capture([{"role": "user", "content": text} for text in said], session="s")
+        memory.consolidate()
+        assert "run ruff" in memory.persona().work_style
+        stable = memory.context("").stable
+        assert stable.count("run ruff before a commit") == 1
+        assert "tabs over spaces" in stable
+        # A rule for which there is no room says nothing: the persona still may.
+        memory.remember("Never " + "pay in cash " * 90, kind="instruction", embedding=AT)
+        assert "run ruff" in memory.context("", budget_tokens=300).stable
+
+
+@pytest.mark.parametrize("count", [lambda _: "7", lambda _: -1, lambda _: None, lambda _: True])
+def test_a_counter_that_counts_nothing_is_refused(memory, count):
+    rule(memory, "Always ask.", 90)
+    with pytest.raises(InvalidInputError, match="count_tokens: a whole number"):
+        memory.context("ask", embedding=AT, count_tokens=count)

@@ -202,3 +202,13 @@ class TestPurge:
             found = {needle for _, needle in finds(memory.path, needles)}
             assert WORD.encode() in found
             assert len(found) > len(needles) // 2
+
+
+def test_a_preview_of_a_scope_counts_what_goes(memory):
+    inner = memory.scoped("a/b")
+    inner.capture(say("fact server port is 80"), session="s")
+    inner.consolidate()
+    preview = memory.forget(scope="a", dry_run=True)
+    assert preview.counts["sessions"] == 1
+    gone = memory.forget(scope="a")
+    assert (gone.ids, gone.counts) == (preview.ids, preview.counts)

@@ -131,6 +131,17 @@ def test_a_version_is_made_again_when_what_it_cites_is_superseded(memory):
     assert newest(memory)[-1].work_style == "I prefer spaces"
 
 
+def test_no_version_number_is_used_again(memory):
+    seen = []
+    for tool in ("tabs", "spaces", "both"):
+        fact = memory.remember(f"I prefer {tool}", kind="persona", session=tool, embedding=[1, 0])
+        build(memory)
+        seen.append(newest(memory)[-1].version)
+        memory.forget(fact.id)
+        assert newest(memory) == []
+    assert seen == [1, 2, 3]
+
+
 def test_a_persona_has_a_page(request):
     entries = [
         PersonaEntry("project_context", "agentmem: Rust core, Python API", ("L1:1",)),

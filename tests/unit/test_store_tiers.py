@@ -1,8 +1,10 @@
 """The tables of the upper tiers: jobs, cursors, scenes, personas, and L0 in the index."""
 
+from datetime import datetime, timedelta, timezone
+
 import pytest
 
-from agentmem import Memory, NotFoundError, Persona, PersonaEntry
+from agentmem import InvalidInputError, Memory, NotFoundError, Persona, PersonaEntry
 from agentmem.protocols import GivenEmbeddings
 from agentmem.store import cursors, embeddings, facts, jobs, personas, scenes, scopes, turns
 from agentmem.store.index_rows import persona_index_rows, scene_index_rows
@@ -139,7 +141,7 @@ def scene(memory, label, at_ms, rows=()):
         connection = transaction.connection
         number = scenes.insert(
             connection, scopes.obtain(connection, memory.scope), label=label, text="did it",
-            session="s", trust=4, now_ms=5, first_ms=at_ms, last_ms=at_ms,
+            session=None, trust=4, now_ms=5, first_ms=at_ms, last_ms=at_ms,
         )  # fmt: skip
         changed = sorted({number, *scenes.assign(connection, number, rows)})
         rows_now = scene_index_rows(connection, changed)
@@ -293,3 +295,26 @@ def test_documents_of_a_host_become_no_scene(memory):
     assert memory.consolidate().ok
     (scene_,) = memory.scenes()
     assert len(scene_.members) == 1
+
+
+EDGES = [
+    "0001-01-01T00:00:00+14:00",
+    "9999-12-31T23:59:59-12:00",
+    datetime.max.replace(tzinfo=timezone(timedelta(hours=-12))),
+]
+
+
+@pytest.mark.parametrize("time", EDGES)
+def test_a_time_beyond_the_calendar_is_none_and_spoils_no_reading(memory, time):
+    said = [{"role": "user", "content": "We decided yesterday to use Rust.", "timestamp": time}]
+    (turn,) = memory.capture(said, session="s").ids
+    assert memory.get(turn).event_time is None
+    assert memory.consolidate().failed == ()
+    hits = memory.recall("Rust", tiers=("L0", "L1"), embedding=[1, 0])
+    assert {hit.tier for hit in hits} == {"L0", "L1"}
+    assert not memory.context("Rust", embedding=[1, 0]).degraded
+
+
+def test_a_fact_of_a_time_beyond_the_calendar_is_refused(memory):
+    with pytest.raises(InvalidInputError, match=r"valid_from: .* outside the years 1 to 9999"):
+        memory.remember("odd", valid_from=EDGES[2], embedding=[1, 0])

@@ -81,7 +81,8 @@ def to_ms(value: datetime, *, argument: str) -> int:
     """Return Unix milliseconds of a timezone-aware datetime.
 
     Raises:
-        InvalidInputError: The value is no datetime, or a naive one.
+        InvalidInputError: The value is no datetime, a naive one, or one that UTC's years 1 to 9999
+            do not hold.
     """
     if not isinstance(value, datetime):
         raise InvalidInputError(
@@ -92,6 +93,12 @@ def to_ms(value: datetime, *, argument: str) -> int:
             f"{argument}: {value.isoformat()} has no time zone; "
             "pass an aware datetime such as datetime.now(UTC)"
         )
+    try:
+        value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInputError(
+            f"{argument}: {value.isoformat()} lies outside the years 1 to 9999 of UTC"
+        ) from None
     delta = value - EPOCH
     return (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
 

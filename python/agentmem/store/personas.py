@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentmem.models import Persona, PersonaEntry, Trust, format_id, from_ms, parse_id
+from agentmem.store import cursors
 
 if TYPE_CHECKING:
     import apsw
@@ -27,6 +28,9 @@ _COLUMNS = (
     "personas.id, scopes.path, personas.version, personas.trust, personas.created_ms, "
     "personas.superseded_ms, personas.entries, personas.text"
 )
+
+# The cursor that holds the highest version number of a scope whose versions were deleted.
+_DELETED = "abstract.version"
 
 
 class PersonaRow(NamedTuple):
@@ -65,10 +69,11 @@ def insert(
         "UPDATE personas SET superseded_ms = ? WHERE scope_id = ? AND superseded_ms IS NULL",
         (now_ms, scope_id),
     )
+    version = _highest(connection, scope_id) + 1
     connection.execute(
-        "INSERT INTO personas (scope_id, version, trust, created_ms, entries, text) VALUES "
-        "(?1, (SELECT coalesce(max(version), 0) + 1 FROM personas WHERE scope_id = ?1), ?2,?3,?4,?5)",
-        (scope_id, trust, now_ms, dump_entries(entries), text),
+        "INSERT INTO personas (scope_id, version, trust, created_ms, entries, text) "
+        "VALUES (?,?,?,?,?,?)",
+        (scope_id, version, trust, now_ms, dump_entries(entries), text),
     )
     number = connection.last_insert_rowid()
     connection.executemany(
@@ -76,6 +81,15 @@ def insert(
         [(number, *parse_id(one)) for entry in entries for one in entry.sources],
     )
     return number
+
+
+def _highest(connection: apsw.Connection, scope_id: int) -> int:
+    """Return the highest version that a scope ever had, deleted ones included."""
+    held = connection.execute(
+        "SELECT version FROM personas WHERE scope_id = ? ORDER BY version DESC LIMIT 1", (scope_id,)
+    ).fetchone()
+    known = 0 if held is None else int(held[0])
+    return max(known, cursors.position(connection, scope_id, _DELETED))
 
 
 def dump_entries(entries: Sequence[PersonaEntry]) -> str:
@@ -124,8 +138,8 @@ def versions(connection: apsw.Connection, scope: str) -> list[PersonaRow]:
 def delete(connection: apsw.Connection, ids: Sequence[int]) -> None:
     """Delete versions; the latest one left of each scope becomes the current one.
 
-    Version numbers of deleted rows below the highest are not used again; links, tags and vectors
-    are the caller's to delete.
+    No version number is ever used again, as long as the scope itself is there; links, tags and
+    vectors are the caller's to delete.
     """
     wanted = json.dumps(list(ids))
     scopes = [
@@ -135,6 +149,10 @@ def delete(connection: apsw.Connection, ids: Sequence[int]) -> None:
             (wanted,),
         )
     ]
+    for scope_id in scopes:
+        known = cursors.position(connection, scope_id, _DELETED)
+        highest = _highest(connection, scope_id)
+        cursors.advance(connection, scope_id, _DELETED, expected=known, to=highest)
     connection.execute(
         "DELETE FROM personas WHERE id IN (SELECT value FROM json_each(?))", (wanted,)
     )

@@ -13,6 +13,7 @@ from agentmem.store.scopes import subtree_clause
 
 __all__ = [
     "clear_job_errors",
+    "count_sessions",
     "drop_scope",
     "of_scope",
     "of_session",
@@ -130,6 +131,13 @@ def clear_job_errors(connection: apsw.Connection, scope_ids: Sequence[int]) -> N
         "AND scope_id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(scope_ids)),),
     )
+
+
+def count_sessions(connection: apsw.Connection, scope: str) -> int:
+    """Return how many sessions a subtree has."""
+    clause, bindings = subtree_clause(scope)
+    counted = connection.execute(f"SELECT count(*) FROM sessions WHERE {clause}", bindings)
+    return int(next(counted)[0])
 
 
 def drop_scope(connection: apsw.Connection, scope: str) -> int:

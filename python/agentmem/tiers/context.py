@@ -83,7 +83,7 @@ def context(
 
         text = query_text(query)
     asked = _Asked(opened, scope, text, deadline_s)
-    made = _Made(budget_tokens, count_tokens or estimate_tokens)
+    made = _Made(budget_tokens, _counter(count_tokens))
     with opened.database.read() as connection:
         _add_stable(made, connection, scope, opened.now_ms())
     hits = asked.hits(embedding)
@@ -117,6 +117,22 @@ def _check(budget_tokens: Any, deadline_s: Any, count_tokens: Any) -> None:
         raise InvalidInputError(
             f"count_tokens: a function of a str is needed, {count_tokens!r} was given"
         )
+
+
+def _counter(given: TokenCounter | None) -> Callable[[str], int]:
+    """Return a counter whose counts can be added up."""
+    if given is None:
+        return estimate_tokens
+
+    def count(text: str) -> int:
+        counted = given(text)
+        if isinstance(counted, bool) or not isinstance(counted, int) or counted < 0:
+            raise InvalidInputError(
+                f"count_tokens: a whole number of 0 or more is needed, it gave {counted!r}"
+            )
+        return counted
+
+    return count
 
 
 @dataclass
@@ -268,17 +284,19 @@ def _add_stable(made: _Made, connection: apsw.Connection, scope: str, now_ms: in
     limit = max(int(made.budget * RULES_SHARE), LEAST_FOR_RULES)
     said: list[frozenset[str]] = []
     for rule in facts.to_fact(connection, rules):
-        words = words_of(rule.text)
-        if any(is_same(words, one) for one in said):
+        if _is_said(rule.text, said):
             continue
-        said.append(words)
-        made.add(_fact_line(rule, "stable", "Rules of the user:"), limit=limit)
+        if made.add(_fact_line(rule, "stable", "Rules of the user:"), limit=limit):
+            said.append(words_of(rule.text))
     limit = made.used + int(made.budget * PERSONA_SHARE)
     row = personas.newest(connection, scope)
     if row is not None:
         persona = personas.to_persona(row)
         for name, label in _NAMES:
-            entries = [one for one in persona.entries if one.field == name]
+            entries = [
+                one for one in persona.entries
+                if one.field == name and not _is_said(one.text, said)
+            ]  # fmt: skip
             if not entries:
                 continue
             text = f"{label}: {'; '.join(entry.text for entry in entries)}"
@@ -292,7 +310,7 @@ def _add_stable(made: _Made, connection: apsw.Connection, scope: str, now_ms: in
     newest = scenes.page(connection, scope, MOST_SCENES)
     held = scenes.to_scene(connection, newest)
     for scene in sorted(held, key=lambda one: parse_id(one.id)):
-        if not scene.label.strip():
+        if not scene.label.strip() or _is_said(scene.label, said):
             continue
         item = ContextItem(
             id=scene.id, tier="L2", part="stable", text=scene.label, sources=scene.members,
@@ -300,6 +318,12 @@ def _add_stable(made: _Made, connection: apsw.Connection, scope: str, now_ms: in
         )  # fmt: skip
         shown = f"- [{scene.id}, {scene.last:%Y-%m-%d}] {escape(scene.label)}"
         made.add(_Line(item, "Activities:", shown), limit=limit)
+
+
+def _is_said(text: str, said: Sequence[frozenset[str]]) -> bool:
+    """Whether a rule that is shown says the same."""
+    words = words_of(text)
+    return any(is_same(words, one) for one in said)
 
 
 def _fact_line(fact: Fact, part: Part, heading: str) -> _Line:

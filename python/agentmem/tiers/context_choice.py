@@ -28,8 +28,6 @@ K: Final = 20.0
 """As in recall: agreement far down the lists counts for less than with the paper's 60."""
 FACT_WEIGHT: Final = 0.15
 SCENE_WEIGHT: Final = 0.05
-SURE_RANK: Final = 3
-"""A fact that both signals have among so many first ones counts as much as a turn."""
 MOST_UNITS: Final = 80
 QUOTED_FIRST: Final = 1
 """So many units are quoted even where a fact stands for them."""
@@ -38,7 +36,7 @@ MOST_OF_A_TOOL: Final = 2
 """Units of one session's tools: what they return is not what somebody said."""
 MOST_OF_A_SESSION: Final = 8
 """Units of one session before those of others; what is left of it comes behind them."""
-SCENES_AT: Final = (6, 16)
+SCENES_AT: Final = (12, 24)
 """Before which units the best scenes get their room."""
 LABEL_CHARS: Final = 120
 
@@ -144,8 +142,7 @@ def _units(
         by_row[hit.id] = base
         if base not in seen:
             seen.add(base)
-            is_alone = base == hit.id
-            unit.score += (1.0 if is_alone or _is_sure(hit) else FACT_WEIGHT) / (K + rank)
+            unit.score += (1.0 if base == hit.id else FACT_WEIGHT) / (K + rank)
     for rank, hit in enumerate(found_scenes, 1):
         raised: set[str] = set()
         for tier, number in scenes.members(connection, parse_id(hit.id)[1]):
@@ -157,12 +154,6 @@ def _units(
         unit.turn = loaded.get(unit.id)
     whole = [unit for unit in held.values() if unit.turn is not None or unit.facts]
     return sorted(whole, key=lambda unit: (-unit.score, parse_id(unit.id)))[:MOST_UNITS]
-
-
-def _is_sure(hit: Hit) -> bool:
-    """Whether both signals have a hit among their first ones."""
-    ranks = (hit.bm25_rank, hit.ann_rank)
-    return all(rank is not None and rank <= SURE_RANK for rank in ranks)
 
 
 def _load(connection: apsw.Connection, ids: Sequence[str]) -> Mapping[str, Turn]:

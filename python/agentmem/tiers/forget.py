@@ -164,6 +164,9 @@ def forget_rows(opened: Opened, scope: str, selector: Selector, *, dry_run: bool
         with opened.database.read() as connection:
             going = _closure(connection, selector.rows(connection, scope))
             counts = _counts(connection, going)
+            if selector.scope is not None:
+                sessions = selection.count_sessions(connection, selector.scope)
+                counts |= {"sessions": sessions} if sessions else {}
         return _outcome(going, counts, dry_run=True, receipt=None)
     now_ms = opened.now_ms()
     given = isinstance(opened.embedder, GivenEmbeddings)

@@ -12,6 +12,7 @@ from agentmem.errors import EmbeddingError
 from agentmem.protocols import GivenEmbeddings
 from agentmem.store import embeddings
 from agentmem.tiers.cluster.assign import Row
+from agentmem.tiers.fact_input import whole_text
 from agentmem.tiers.vectors import embed_texts
 
 if TYPE_CHECKING:
@@ -29,11 +30,14 @@ HEAD_CHARS: Final = 1_200
 
 
 def turn_row(row: TurnRow, vector: Vector | None = None) -> Row:
-    """Return a turn for the core; its time is the speaker's own where it is known."""
+    """Return a turn for the core; its time is the speaker's own where it is known.
+
+    L0 keeps lone surrogates, a scene's columns can't: it reads them as U+FFFD.
+    """
     return Row(
         tier=0, number=row.id, kind=row.kind, session=row.session,
         time_ms=row.created_ms if row.event_ms is None else row.event_ms,
-        text=row.text, vector=vector,
+        text=whole_text(row.text), vector=vector,
     )  # fmt: skip
 
 

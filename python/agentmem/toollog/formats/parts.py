@@ -269,20 +269,27 @@ def failed(flag: object, text: str) -> bool:
 def time_of(value: object) -> datetime | None:
     """Return a host's time, timezone-aware; None if it is not one.
 
-    ISO 8601 text without a zone is taken as UTC. Numbers are Unix seconds, or milliseconds.
+    ISO 8601 text without a zone is taken as UTC. Numbers are Unix seconds, or milliseconds. What
+    lies before the year 1 or after the year 9999 in UTC is no time.
     """
     try:
         if isinstance(value, str):
-            time = datetime.fromisoformat(value)
-            return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+            return _in_calendar(datetime.fromisoformat(value))
         if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
             seconds = value / 1000 if abs(value) >= _MILLISECONDS_FROM else value
             return datetime.fromtimestamp(seconds, UTC)
         if isinstance(value, datetime):
-            return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+            return _in_calendar(value)
     except (ValueError, OverflowError, OSError):
         pass
     return None
+
+
+def _in_calendar(value: datetime) -> datetime:
+    """Return a time with its zone; an OverflowError says that UTC has no such time."""
+    time = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    time.astimezone(UTC)
+    return time
 
 
 def dumps_text(value: object) -> str:
