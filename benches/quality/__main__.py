@@ -113,7 +113,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default=",".join(SYSTEMS),
         help=f"comma-separated; also {', '.join(VARIANTS)}",
     )
-    parser.add_argument("--model", help="a model folder instead of the packaged one")
+    parser.add_argument(
+        "--model", help="'multilingual', or a model folder, instead of the packaged one"
+    )
     parser.add_argument("--cache", type=Path, help="keep document vectors in this folder")
     parser.add_argument("--charts", type=Path, help="write PNG files into this folder")
     parser.add_argument("--dated", action="store_true", help="the others' texts with their dates")
@@ -145,9 +147,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.merge:
         collections.append(merge(collections, "all in one index"))
 
-    from agentmem.embedding import OnnxEmbedder
+    from agentmem.embedding import resolve_embedder
 
-    embedder = CachedEmbedder(OnnxEmbedder(given.model), given.cache)
+    embedder = CachedEmbedder(resolve_embedder(given.model), given.cache)
     found = compare(collections, embedder, systems, dated=given.dated)
     languages: dict[str, dict[str, list[Score]]] = {}
     merged = collections[-1].name if given.merge else None

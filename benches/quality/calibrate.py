@@ -100,8 +100,8 @@ def features_of(
     for place in range(FEATURES):
         weights = tuple(float(at == place) for at in range(FEATURES))
         rows = shared.index.search(
-            question.text, vector, k=HITS, depth=50, now_ms=now_ms, hints_at_ms=now_ms,
-            ranking=_native.Ranking(relevance=(0.0, weights)),
+            question.text, vector, k=HITS, depth=50, space=embedder.id, now_ms=now_ms,
+            hints_at_ms=now_ms, ranking=_native.Ranking(relevance=(0.0, weights)),
         )  # fmt: skip
         chances = np.array([0.5 if row[23] is None else row[23] for row in rows])
         columns.append(list(np.log(chances / (1 - chances))))

@@ -48,11 +48,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print a line a collection."""
     parser = argparse.ArgumentParser(prog="python -m benches.quality.signals", description=__doc__)
     parser.add_argument("paths", nargs="+", type=Path)
+    parser.add_argument(
+        "--model", help="'multilingual', or a model folder, instead of the packaged one"
+    )
     parser.add_argument("--cache", type=Path, help="keep document vectors in this folder")
     given = parser.parse_args(arguments)
-    from agentmem.embedding import OnnxEmbedder
+    from agentmem.embedding import resolve_embedder
 
-    embedder = CachedEmbedder(OnnxEmbedder(), given.cache)
+    embedder = CachedEmbedder(resolve_embedder(given.model), given.cache)
     for collection in [collection for path in given.paths for collection in load(path)]:
         with tempfile.TemporaryDirectory() as folder:
             vectors, words = changed(collection, embedder, Path(folder) / "m")

@@ -131,6 +131,7 @@ class Ranking:
         priority: float = 0.0,
         diversity: float = 0.0,
         relevance: tuple[float, tuple[float, float, float, float, float]] | None = None,
+        confidence: tuple[float, float, float, float] | None = None,
     ) -> Ranking:
         """Make a ranking.
 
@@ -150,6 +151,9 @@ class Ranking:
             priority: Weight of ``priority / 100``.
             diversity: Largest share of the hits for one session; 0 for no limit.
             relevance: Constant and weights of the logistic model of a hit's relevance.
+            confidence: The best row's share of the possible BM25 score from which on words weigh
+                all; that from which on they do where no vector stands out; the standard deviations
+                up to which none does; the least weight of the words.
 
         Raises:
             InvalidInputError: A number is negative or not finite, or the method is unknown.

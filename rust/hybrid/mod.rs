@@ -4,6 +4,7 @@
 //! merges build their segment from shared snapshots without any lock.
 
 mod candidate;
+mod confidence;
 mod fold;
 mod fusion;
 mod ranking;
@@ -12,6 +13,7 @@ mod search;
 mod state;
 mod support;
 
+pub use confidence::Confidence;
 pub use fusion::{Part, Parts, part};
 pub use ranking::{Hints, Method, RECALL_K, Ranking, Relevance, Signals, Support, Terms};
 pub use relevance::FEATURES;

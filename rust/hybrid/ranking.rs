@@ -1,5 +1,6 @@
 //! How the signals become one ranking: the lists, their weights, and the small terms after them.
 
+use super::confidence::Confidence;
 use crate::date::Span;
 use crate::error::{Error, Result};
 use crate::rrf;
@@ -124,6 +125,8 @@ pub struct Ranking {
     pub hinted: Signals,
     /// What is lent.
     pub support: Support,
+    /// Lets the words weigh less where they say little; `None` leaves the weights as they are.
+    pub confidence: Option<Confidence>,
     /// Small terms.
     pub terms: Terms,
     /// Makes `Hit::relevance`.
@@ -141,6 +144,7 @@ impl Default for Ranking {
             first: 0.0,
             hinted: Signals::default(),
             support: Support::default(),
+            confidence: None,
             terms: Terms::default(),
             relevance: None,
         }
@@ -180,6 +184,7 @@ impl Ranking {
                 decay: 0.6,
                 session: 2.0,
             },
+            confidence: None,
             terms: Terms::default(),
             relevance: None,
         }
@@ -219,12 +224,26 @@ impl Ranking {
             self.terms.recency,
             self.terms.priority,
         ]);
-        for number in numbers {
+        let confidence = self
+            .confidence
+            .map(Confidence::numbers)
+            .into_iter()
+            .flatten();
+        for number in numbers.chain(confidence) {
             if !(number.is_finite() && number >= 0.0) {
                 return wrong(format!(
                     "a number of the ranking is {number}; finite ones of at least 0 are needed"
                 ));
             }
+        }
+        if let Some(Confidence {
+            full, some, apart, ..
+        }) = self.confidence
+            && full.min(some).min(apart) <= 0.0
+        {
+            return wrong(format!(
+                "shares and distance of confidence are {full}, {some} and {apart}; numbers above 0 are needed"
+            ));
         }
         let Terms {
             recency,

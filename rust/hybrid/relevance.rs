@@ -34,13 +34,7 @@ impl Whole {
     /// and the best cosine of any row; how much of the query's weight any row knows, where what is unknown tells less the
     /// fewer rows there are; how far its cosine stands out over that of the last candidate.
     fn features(&self, found: &Found) -> [f64; FEATURES] {
-        let share = |score: f32| {
-            if self.possible > 0.0 {
-                f64::from(score / self.possible).clamp(0.0, 1.0)
-            } else {
-                0.0
-            }
-        };
+        let share = |score| self.share(score);
         let near = |cosine: f32| f64::from(cosine).clamp(0.0, 1.0);
         let cosine = found.cosine.unwrap_or(self.floor_cosine);
         [
@@ -50,6 +44,20 @@ impl Whole {
             1.0 - f64::from(1.0 - self.known).clamp(0.0, 1.0) * self.vocabulary(),
             near(cosine - self.floor_cosine),
         ]
+    }
+
+    /// A BM25 score's share of what is possible.
+    fn share(&self, score: f32) -> f64 {
+        if self.possible > 0.0 {
+            f64::from(score / self.possible).clamp(0.0, 1.0)
+        } else {
+            0.0
+        }
+    }
+
+    /// That of the best row.
+    pub(super) fn best_share(&self) -> f64 {
+        self.share(self.best_bm25)
     }
 
     /// How far the rows' words stand for all that could be said: by the number of rows, whole from 10,000 on.

@@ -330,7 +330,16 @@ fn rank(
     } else {
         None
     };
-    let (mut fused, k) = fusion::fuse(ranking, signal.weights, &pool, &lists, hinted.as_ref());
+    let first = |list: &[Candidate]| list.first().map_or(0.0, |candidate| candidate.score);
+    (whole.best_bm25, whole.best_cosine) = (first(&bm25), first(&ann));
+    whole.floor_cosine = ann.last().map_or(0.0, |candidate| candidate.score);
+    let weights = ranking
+        .confidence
+        .filter(|_| signal.lexical.is_some())
+        .map_or(signal.weights, |confidence| {
+            confidence.weigh(signal.weights, whole.best_share(), &ann)
+        });
+    let (mut fused, k) = fusion::fuse(ranking, weights, &pool, &lists, hinted.as_ref());
     if ranking.terms.recency > 0.0 || ranking.terms.priority > 0.0 {
         let now_ms = request.filter.as_of_ms.unwrap_or(request.filter.now_ms);
         fusion::add_terms(&mut fused, &ranking.terms, k, &pool, now_ms, |found| {
@@ -338,9 +347,6 @@ fn rank(
         });
     }
     fusion::choose(&mut fused, &pool, request.k, ranking.terms.diversity);
-    let first = |list: &[Candidate]| list.first().map_or(0.0, |candidate| candidate.score);
-    (whole.best_bm25, whole.best_cosine) = (first(&bm25), first(&ann));
-    whole.floor_cosine = ann.last().map_or(0.0, |candidate| candidate.score);
     let model = ranking
         .relevance
         .as_ref()

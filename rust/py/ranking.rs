@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 
 use super::error::InvalidInputError;
 use crate::hybrid::{
-    FEATURES, Method, RECALL_K, Ranking, Relevance, Signals, Support, Terms, part,
+    Confidence, FEATURES, Method, RECALL_K, Ranking, Relevance, Signals, Support, Terms, part,
 };
 
 #[pyclass(frozen, name = "Ranking", module = "agentmem._native")]
@@ -23,7 +23,7 @@ impl NativeRanking {
     #[pyo3(signature = (
         *, method = "rrf", k = None, lone = None, own = None, near = None, session = None, first = None,
         hinted = None, support = None, recency = 0.0, half_life_ms = 0.0, priority = 0.0, diversity = 0.0,
-        relevance = None,
+        relevance = None, confidence = None,
     ))]
     #[expect(
         clippy::too_many_arguments,
@@ -44,6 +44,7 @@ impl NativeRanking {
         priority: f64,
         diversity: f64,
         relevance: Option<(f64, [f64; FEATURES])>,
+        confidence: Option<(f64, f64, f64, f64)>,
     ) -> PyResult<Self> {
         let measured = Ranking::measured(RECALL_K);
         let or = |given: Option<(f64, f64)>, else_: Signals| given.map_or(else_, signals);
@@ -75,6 +76,15 @@ impl NativeRanking {
                     session,
                 }
             }),
+            confidence: Some(confidence.map_or(
+                Confidence::measured(),
+                |(full, some, apart, least)| Confidence {
+                    full,
+                    some,
+                    apart,
+                    least,
+                },
+            )),
             terms: Terms {
                 recency,
                 half_life_ms,

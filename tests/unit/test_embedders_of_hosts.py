@@ -118,6 +118,15 @@ def test_an_embedder_without_a_right_id_and_ndim_is_refused(tmp_path, make, id, 
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.parametrize("languages", ["en", b"en", 42, ["en", None], object(), iter(["en"])])
+def test_an_embedder_whose_languages_are_no_codes_is_refused(tmp_path, languages):
+    embedder = Host()
+    embedder.languages = languages
+    with pytest.raises(InvalidInputError, match="languages"):
+        Memory(tmp_path / "m", embedder=embedder)
+    assert not (tmp_path / "m").exists()
+
+
 def test_reembed_checks_its_embedder_first(tmp_path):
     with Memory(tmp_path / "m", embedder=Host()) as memory:
         memory.remember("one")

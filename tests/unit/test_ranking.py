@@ -135,6 +135,10 @@ def test_min_max_scores(memory):
         {"diversity": True},
         {"half_life_days": 0},
         {"half_life_days": "1"},
+        {"recency": 10**400},
+        {"half_life_days": 10**400},
+        {"sessions": "yes"},
+        {"hints": None},
     ],
 )
 def test_wrong_options_are_refused(wrong):
@@ -164,6 +168,26 @@ def test_an_embedder_weighs_as_far_as_it_reads(text, least, most):
     assert least <= share_of(Reads(("en",)), text) <= most
     assert share_of(Reads(None), text) == 1.0
     assert share_of(GivenEmbeddings(id="t", ndim=2), text) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("languages", "text", "is_read"),
+    [
+        (("en", "zh"), "我们在哪里部署?", True),
+        (("zh-Hans", "EN"), "我们在哪里部署?", True),
+        (("en", "vi"), "我们在哪里部署?", False),
+        (("en", "vi"), "Đà Nẵng ở đâu?", True),
+        (("en", "zh"), "Đà Nẵng ở đâu?", False),
+        (("en", "de"), "für Größe", True),
+        (("en", "zh"), "für Größe", False),
+        (("ru",), "где мы", True),
+        (("ja",), "どこですか", True),
+        (("zh",), "どこですか", False),
+        ((), "部署", False),
+    ],
+)
+def test_an_embedder_reads_what_it_says(languages, text, is_read):
+    assert (share_of(Reads(languages), text) == 1.0) == is_read
 
 
 def test_recall_many_weighs_each_question_by_itself(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+from collections.abc import Collection
 from typing import TypeGuard, overload
 
 from agentmem.embedding.onnx_embedder import MultilingualEmbedder, OnnxEmbedder
@@ -80,7 +81,8 @@ def space_of(embedder: Embedder | GivenEmbeddings) -> tuple[str, int]:
     """Return the id and the length of an embedder's vectors; a folder's model may be loaded.
 
     Raises:
-        InvalidInputError: The id is no text, or ndim no whole number of at least 1.
+        InvalidInputError: The id is no text, ndim no whole number of at least 1, or languages is
+            something other than codes.
     """
     found, ndim = embedder.id, embedder.ndim
     name = type(embedder).__name__
@@ -92,5 +94,15 @@ def space_of(embedder: Embedder | GivenEmbeddings) -> tuple[str, int]:
     if isinstance(ndim, bool) or not isinstance(ndim, int) or ndim < 1:
         raise InvalidInputError(
             f"embedder: the ndim of {name} must be a whole number of at least 1, {ndim!r} was given"
+        )
+    languages = getattr(embedder, "languages", None)
+    if languages is not None and (
+        isinstance(languages, str)
+        or not isinstance(languages, Collection)
+        or not all(isinstance(code, str) for code in languages)
+    ):
+        raise InvalidInputError(
+            f"embedder: the languages of {name} must be None or a collection of ISO 639-1 codes, "
+            f"{languages!r} was given"
         )
     return found, ndim

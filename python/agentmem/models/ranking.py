@@ -52,6 +52,11 @@ class Ranking:
             raise InvalidInputError(
                 f"fusion: {' or '.join(map(repr, FUSIONS))} is needed, {self.fusion!r} was given"
             )
+        for name in ("sessions", "hints"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidInputError(
+                    f"{name}: True or False is needed, {getattr(self, name)!r} was given"
+                )
         for name in ("recency", "priority", "diversity"):
             value = _number(getattr(self, name), name)
             if not 0.0 <= value <= MOST:
@@ -63,6 +68,12 @@ class Ranking:
 
 
 def _number(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InvalidInputError(f"{name}: a finite number is needed, {value!r} was given")
-    return value
+    if not isinstance(value, bool) and isinstance(value, int | float):
+        try:
+            if math.isfinite(value):
+                return value
+        except OverflowError:  # a whole number that no float holds
+            raise InvalidInputError(
+                f"{name}: a finite number is needed, not one that huge"
+            ) from None
+    raise InvalidInputError(f"{name}: a finite number is needed, {value!r} was given")

@@ -26,6 +26,36 @@ NONE = (0.0, 0.0)
 WORDS = re.compile(r"[^\W\d_]+")
 FIRST_UNSPACED = "\u2e80"
 MOST_READ = 4_000
+VIETNAMESE = frozenset("ăĂđĐơƠưƯ")
+# The languages that write a script, by the first word of its letters' names in Unicode.
+SCRIPTS = {
+    "CJK": frozenset({"zh", "ja"}),
+    "HIRAGANA": frozenset({"ja"}),
+    "KATAKANA": frozenset({"ja"}),
+    "KATAKANA-HIRAGANA": frozenset({"ja"}),
+    "HANGUL": frozenset({"ko"}),
+    "CYRILLIC": frozenset({"ru", "uk", "bg", "sr", "be", "mk", "kk", "ky", "mn", "tg"}),
+    "GREEK": frozenset({"el"}),
+    "ARABIC": frozenset({"ar", "fa", "ur", "ps", "sd", "ug"}),
+    "HEBREW": frozenset({"he", "yi"}),
+    "THAI": frozenset({"th"}),
+    "LAO": frozenset({"lo"}),
+    "KHMER": frozenset({"km"}),
+    "MYANMAR": frozenset({"my"}),
+    "GEORGIAN": frozenset({"ka"}),
+    "ARMENIAN": frozenset({"hy"}),
+    "ETHIOPIC": frozenset({"am", "ti"}),
+    "DEVANAGARI": frozenset({"hi", "mr", "ne", "sa"}),
+    "BENGALI": frozenset({"bn", "as"}),
+    "TAMIL": frozenset({"ta"}),
+    "TELUGU": frozenset({"te"}),
+    "KANNADA": frozenset({"kn"}),
+    "MALAYALAM": frozenset({"ml"}),
+    "GUJARATI": frozenset({"gu"}),
+    "GURMUKHI": frozenset({"pa"}),
+    "SINHALA": frozenset({"si"}),
+}
+NOT_LATIN = frozenset().union(*SCRIPTS.values())
 
 
 @lru_cache(maxsize=64)
@@ -51,20 +81,35 @@ def share_of(embedder: Any, text: str) -> float:
     """Return the weight, 0.2 to 1, that an embedder's vector of a text deserves.
 
     An embedder may say what it reads: ``languages``, a collection of ISO 639-1 codes; without it, or
-    with None, it is taken to read everything. For one that reads English but neither Vietnamese nor
-    Chinese the share of the text's words in plain Latin letters decides.
+    with None, it is taken to read everything. Else the share of the text's words decides that stand
+    in plain Latin letters, or in letters of one of its languages.
     """
     languages = getattr(embedder, "languages", None)
     if languages is None or text.isascii():
         return 1.0
+    codes = frozenset(code.partition("-")[0].lower() for code in languages)
     plain = foreign = 0
     for word in WORDS.findall(unicodedata.normalize("NFC", text[:MOST_READ])):
         if word.isascii():
             plain += 1
+            continue
+        # Scripts from Han on write no spaces: a character stands for a word.
+        size = sum(character >= FIRST_UNSPACED for character in word) or 1
+        if _is_read(word, codes):
+            plain += size
         else:
-            # Scripts from Han on write no spaces: a character stands for a word.
-            foreign += sum(character >= FIRST_UNSPACED for character in word) or 1
+            foreign += size
     return max(LEAST_SHARE, plain / (plain + foreign)) if foreign else 1.0
+
+
+def _is_read(word: str, codes: frozenset[str]) -> bool:
+    """Say whether one of the languages writes a word, which holds more than plain Latin letters."""
+    letter = next((one for one in word if not one.isascii() and one.isalpha()), word[0])
+    script = unicodedata.name(letter, "").partition(" ")[0]
+    if script == "LATIN":
+        is_vietnamese = any(one in VIETNAMESE or "\u1ea0" <= one <= "\u1ef9" for one in word)
+        return "vi" in codes if is_vietnamese else bool(codes - {"en"} - NOT_LATIN)
+    return not codes.isdisjoint(SCRIPTS.get(script, frozenset()))
 
 
 def explain_hit(
