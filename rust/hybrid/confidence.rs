@@ -91,6 +91,10 @@ fn standing_out(ann: &[Candidate]) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::float_cmp,
+    reason = "weights come back as they were given, or as constants"
+)]
 mod tests {
     use super::*;
 
