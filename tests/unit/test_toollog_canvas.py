@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import json
 import pickle
 from datetime import datetime
 
@@ -426,3 +427,22 @@ def test_a_copied_builder_goes_on_alone():
     other.append(calls[30:])
     assert builder.canvas().text == before
     assert other.canvas().text == compress(calls).text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"a": 'x\u2028é\x7f\x01/\\"', "n": -3, "t": True, "z": None},
+        {"n": 2**70},
+        {"f": 1e16, "g": float("nan"), "h": 0.1},
+        {"s": "\ud800"},
+        {1: "a", None: "b"},
+        {"deep": {"list": [1, {"x": None}]}},
+        {"when": datetime(2026, 1, 2)},  # noqa: DTZ001
+        {},
+    ],
+)
+def test_arguments_are_written_one_way(arguments):
+    """What takes the fast encoder is what the standard one would have written."""
+    plain = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"), default=str)
+    assert compress([ToolCall("f", arguments, "")]).raw == f"f{plain}"

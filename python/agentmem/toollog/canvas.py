@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NoReturn, Self
 
+import orjson
+
 from agentmem import _native
 from agentmem.errors import InvalidInputError
 from agentmem.toollog.models import Outcome, ToolCall
@@ -44,6 +46,7 @@ _MOST_SHARE = 0.30
 """A diagram's most bytes and tokens, as a share of the raw log: the limit a level must meet."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+_PLAIN = frozenset({str, int, bool, type(None)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +301,15 @@ class CanvasBuilder:
 def _arguments(call: ToolCall) -> tuple[str, bool]:
     """The arguments as text, and whether it is JSON that was a mapping."""
     arguments = call.arguments
-    return (arguments, False) if isinstance(arguments, str) else (_encode(arguments), True)
+    if isinstance(arguments, str):
+        return arguments, False
+    if isinstance(arguments, dict) and _PLAIN.issuperset(map(type, arguments.values())):
+        # Both encoders write these alike; what only one of them takes is left to the standard one.
+        try:
+            return orjson.dumps(arguments).decode(), True
+        except TypeError:
+            pass
+    return _encode(arguments), True
 
 
 def _check(level: str, budget_tokens: int | None, count_tokens: TokenCounter | None) -> None:
