@@ -41,10 +41,18 @@ def assert_right(engines: Engines, engine: Any, n: int, ndim: int) -> None:
     """Hold our hits, with their ranks, against the exact answer."""
     corpus = engines.corpus(n, ndim)
     for query in range(CHECKED):
-        hits = engine.search(corpus.queries[query], corpus.query_vectors[query], K)
+        asked = corpus.queries[query], corpus.query_vectors[query]
+        hits = engine.search(*asked, K)
         assert [hit.text for hit in hits] == [corpus.texts[row] for row in engine.rows(hits)]
         signals = engines.signals(n, ndim, query)
-        check_hits(engine.ranked(hits), signals, k=K, depth=DEPTH, rrf_k=int(RRF_K))
+        check_hits(
+            engine.ranked(hits),
+            signals,
+            k=K,
+            depth=DEPTH,
+            rrf_k=int(RRF_K),
+            weights=engine.weights(*asked),
+        )
 
 
 def search_of(engines: Engines, engine: Any, n: int, ndim: int) -> Callable[[int], object]:

@@ -56,6 +56,15 @@ class Ours:
         """Return (row, rank by BM25, rank by vectors) of each hit, for the oracle."""
         return [(self.row_of[hit.id], hit.bm25_rank, hit.ann_rank) for hit in hits]
 
+    def weights(self, text: str, vector: Vector) -> tuple[float, float]:
+        """Return what each signal weighed for a query: words weigh less where they say little."""
+        hits = self.memory.recall(text, k=100, embedding=vector, explain=True)
+        found = [
+            next((w for hit in hits if (w := hit.explanation[name].get("weight"))), 1.0)
+            for name in ("bm25", "ann")
+        ]
+        return found[0], found[1]
+
     def close(self) -> None:
         self.memory.close()
 

@@ -125,6 +125,7 @@ def check_hits(
     k: int,
     depth: int,
     rrf_k: int = 60,
+    weights: tuple[float, float] = (1.0, 1.0),
     tolerance: float = 2e-5,
 ) -> None:
     """Raise AssertionError unless the hits are the exact answer of an engine in float32.
@@ -140,6 +141,7 @@ def check_hits(
         k: Hits asked for.
         depth: Candidates that each signal gave.
         rrf_k: The engine's constant of the fusion.
+        weights: Of BM25 and of the vectors, as the engine weighed them for this query.
         tolerance: Relative for BM25, absolute for cosines.
     """
     lexical, cosines = signals
@@ -160,14 +162,22 @@ def check_hits(
             assert abs(own - there) <= tolerance * max(1.0, abs(there)), (
                 f"row {row} claims rank {place} by {name} with {own}, the exact list has {there}"
             )
+    exact_weights = [Fraction(weight) for weight in weights]
     claimed = [
-        sum((Fraction(1, rrf_k + place) for place in ranks if place is not None), Fraction(0))
+        sum(
+            (
+                weight / (rrf_k + place)
+                for weight, place in zip(exact_weights, ranks, strict=True)
+                if place is not None
+            ),
+            Fraction(0),
+        )
         for _, *ranks in hits
     ]
     rows = [row for row, *_ in hits]
     expected = sorted(range(len(hits)), key=lambda i: (-claimed[i], rows[i]))
     assert expected == list(range(len(hits))), "the hits are not in the order of their ranks"
-    fused = fuse([order[:depth] for order in best], k=rrf_k)
+    fused = fuse([order[:depth] for order in best], weights=weights, k=rrf_k)
     wanted = [row for row, _ in fused[:k]]
     assert len(rows) == len(wanted), f"{len(rows)} hits, {len(wanted)} are right"
     exact = dict(fused)
@@ -176,7 +186,13 @@ def check_hits(
     def slack(row: int) -> Fraction:
         # One place up or down in each signal is the most that a near tie moves a row by.
         at = [rrf_k + order.get(row, depth) for order in places]
-        return sum((Fraction(1, place) - Fraction(1, place + 1) for place in at), Fraction(0))
+        return sum(
+            (
+                weight * (Fraction(1, place) - Fraction(1, place + 1))
+                for weight, place in zip(exact_weights, at, strict=True)
+            ),
+            Fraction(0),
+        )
 
     for row in set(rows) ^ set(wanted):
         gap = abs(exact.get(row, Fraction(0)) - exact[wanted[-1]])
