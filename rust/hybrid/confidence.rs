@@ -36,7 +36,7 @@ impl Confidence {
     #[must_use]
     pub const fn measured() -> Self {
         Self {
-            full: 0.5,
+            full: 0.25,
             some: 0.15,
             apart: 7.0,
             least: 0.05,
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn words_weigh_less_beside_a_clear_vector_and_never_nothing() {
         let both = Signals::new(1.0, 1.0);
-        let beside = lexical(both, 0.25, &clear());
+        let beside = lexical(both, 0.125, &clear());
         assert!((0.2..0.3).contains(&beside), "{beside}");
         for ann in [even(), clear()] {
             let least = lexical(both, 0.0, &ann);

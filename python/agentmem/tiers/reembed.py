@@ -22,6 +22,7 @@ from agentmem.tiers.vectors import embed_texts
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     from agentmem.opened import Opened, Progress
     from agentmem.store.database import Database, Transaction
@@ -117,10 +118,7 @@ class Reembedding:
                 return
             with database.read() as connection:
                 rows = read_rows(connection, batch)
-            vectors = embed_texts(self._embedder, [row[TEXT_AT] for row in rows])
-            # A row that is gone meanwhile counts as done: there is nothing left to make.
-            fresh = dict.fromkeys(batch, b"")
-            fresh.update((row[KEY_AT], vector) for row, vector in zip(rows, vectors, strict=True))
+            fresh = _made(self._embedder, batch, rows)
             database.write(partial(_store, target=_target(self._embedder), made=fresh, width=width))
             self._counts = (min(self.done + len(batch), len(keys)), len(keys))
             if self._progress is not None:
@@ -223,6 +221,14 @@ def _wanted(connection: Any) -> list[int]:
     ]
 
 
+def _made(embedder: Embedder, keys: Sequence[int], rows: Sequence[Any]) -> dict[int, bytes]:
+    """Return the new vectors of rows by key; none for a row that is gone meanwhile."""
+    vectors = embed_texts(embedder, [row[TEXT_AT] for row in rows])
+    made = dict.fromkeys(keys, b"")
+    made.update((row[KEY_AT], vector) for row, vector in zip(rows, vectors, strict=True))
+    return made
+
+
 def _store(transaction: Transaction, *, target: str, made: dict[int, bytes], width: int) -> None:
     connection = transaction.connection
     _require_target(connection, target)
@@ -240,13 +246,22 @@ def _store(transaction: Transaction, *, target: str, made: dict[int, bytes], wid
 
 
 def _switch(transaction: Transaction, *, new: Embedder) -> bool:
-    """Put the new vectors in force, unless rows came in that have none yet."""
+    """Put the new vectors in force, unless many rows came in that have none yet.
+
+    The vectors of a few are made here, while no one else writes: beside a host that never pauses
+    the move would otherwise not end.
+    """
     connection = transaction.connection
     _require_target(connection, _target(new))
     made = {row[0] for row in connection.execute("SELECT key FROM embedded_next")}
     keys = _wanted(connection)
-    if not made.issuperset(keys):
+    missing = [key for key in keys if key not in made]
+    if len(missing) > BATCH:
         return False
+    if missing:
+        rows = read_rows(connection, missing)
+        _store(transaction, target=_target(new), made=_made(new, missing, rows), width=new.ndim * 4)
+        made.update(missing)
     connection.execute("DELETE FROM embeddings")
     gone = made.difference(keys)
     connection.executemany("DELETE FROM embedded_next WHERE key = ?", [(key,) for key in gone])
