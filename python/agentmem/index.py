@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentmem._native import StoreIndex
 from agentmem.errors import EmbedderMismatchError, IndexCorruptError, SearchIndexError
 from agentmem.store import index_rows, opening, retention
+from agentmem.store.folder import folder_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -308,7 +309,7 @@ class SearchIndex:
 
         The generation before is kept for handles that are just opening it.
         """
-        total = sum(path.stat().st_size for path in self._folder.rglob("*") if path.is_file())
+        total = folder_bytes(self._folder)
         manifest = self._folder / "MANIFEST.json"
         if not total or not manifest.is_file():
             return 0.0

@@ -1,6 +1,9 @@
 """Retention: what goes by age and size, what never goes, and how large the folder stays."""
 
+import itertools
 import random
+import shutil
+import threading
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -10,8 +13,8 @@ from tests.extractors import Statements, say
 
 from agentmem import InvalidInputError, Memory, NotFoundError
 from agentmem.protocols import GivenEmbeddings
+from agentmem.store.folder import folder_bytes
 from agentmem.store.retention import live_bytes
-from agentmem.tiers.purge import folder_bytes
 
 DAY = timedelta(days=1)
 
@@ -195,3 +198,26 @@ def test_another_process_that_was_away_goes_on(tmp_path):
         assert two.verify().ok
     with Memory(tmp_path / "m", embedder=Hashed()) as again:
         assert len(again.recall("walnut")) == 3
+
+
+def test_a_folder_is_measured_while_its_files_come_and_go(tmp_path):
+    running = threading.Event()
+    running.set()
+
+    def churn():
+        for number in itertools.count():
+            if not running.is_set():
+                return
+            passing = tmp_path / f"tmp-segment-{number}"
+            passing.mkdir()
+            (passing / "rows").write_bytes(b"x" * 10)
+            shutil.rmtree(passing)
+
+    thread = threading.Thread(target=churn)
+    thread.start()
+    try:
+        sizes = {folder_bytes(tmp_path) for _ in range(1_000)}
+    finally:
+        running.clear()
+        thread.join()
+    assert sizes <= {0, 10}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ __all__ = [
     "HOSTS",
     "LOCK",
     "STORE",
+    "folder_bytes",
     "protect_files",
     "resolve_folder",
 ]
@@ -110,3 +112,14 @@ def _restrict(path: Path, mode: int) -> None:
         return
     if stat.S_IMODE(status.st_mode) != mode:
         path.chmod(mode)
+
+
+def folder_bytes(folder: Path) -> int:
+    """Return the size of every file of a folder, in bytes; what vanishes meanwhile counts 0."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                status = os.stat(os.path.join(parent, name), follow_symlinks=False)  # noqa: PTH116, PTH118
+                total += status.st_size if stat.S_ISREG(status.st_mode) else 0
+    return total

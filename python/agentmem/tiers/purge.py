@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentmem.models import Purged
 from agentmem.store import receipts
+from agentmem.store.folder import folder_bytes
 from agentmem.tiers.legs import LEGS
 
 if TYPE_CHECKING:
     from agentmem.opened import Opened
     from agentmem.store.database import Transaction
 
-__all__ = ["folder_bytes", "purge"]
-
-
-def folder_bytes(folder: Path) -> int:
-    """Return the size of every file of a folder, in bytes; what vanishes meanwhile counts 0."""
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            if path.is_file() and not path.is_symlink():
-                total += path.stat().st_size
-        except OSError:
-            continue
-    return total
+__all__ = ["purge"]
 
 
 def purge(opened: Opened) -> Purged:
