@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from agentmem.skills.acts import act_likeness
 from agentmem.skills.calls import SLOT, Call, is_command, is_generic, similarity, verbs, word_set
 from agentmem.skills.template import (
     Template,
@@ -215,7 +216,8 @@ def bind_call(step: Step, call: Call) -> dict[str, str] | None:
 
 def likeness(step: Step, call: Call) -> float:
     """Return 0 to 1, how likely a call is an instance of the step."""
-    near = similarity(as_call(step), call)
+    known = as_call(step)
+    near = max(similarity(known, call), act_likeness(known, call))
     if bind_call(step, call) is not None:
         return max(near, 0.6 if is_generic(call) else 0.9)
     return near
