@@ -13,7 +13,7 @@ from typing import Final
 
 from agentmem.skills.calls import SLOT, Call, is_command, word_set
 
-__all__ = ["act_likeness", "bare"]
+__all__ = ["act_likeness", "bare", "is_reading"]
 
 _MOST: Final = 0.9
 """By other means is never as alike as by the same."""
@@ -72,6 +72,12 @@ def act_likeness(one: Call, other: Call) -> float:
     if kind in _CHECKS:
         return min(_MOST, 0.65 + 0.25 * common)
     return min(_MOST, 0.35 + 0.65 * common)
+
+
+def is_reading(call: Call) -> bool:
+    """Whether a call shows, lists or searches what files hold."""
+    act = _act(call)
+    return act is not None and act[0] in {"read", "list", "search"}
 
 
 def _dice(one: Counter[str], other: Counter[str]) -> float:

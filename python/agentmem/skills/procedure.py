@@ -22,6 +22,7 @@ from agentmem.skills.template import (
 )
 
 __all__ = [
+    "EVERYDAY_WEIGHT",
     "FORMAT",
     "Parameter",
     "Pitfall",
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 FORMAT: Final = 1
-_EVERYDAY_WEIGHT: Final = 0.4
+EVERYDAY_WEIGHT: Final = 0.4
 _SHELL_WEIGHT: Final = 0.7
 _FILE_WEIGHT: Final = 0.3
 _VERSIONED: Final = word_set("git hg jj svn")
@@ -279,7 +280,7 @@ def _weight(call: Call) -> float:
     said = next((verbs(t) for key, t in call.leaves.items() if is_command(key)), ())
     words = said if call.tool.casefold() not in _VERSIONED else ("git", *said)
     if len(words) > 1 and words[0] in _VERSIONED and words[1] in _EVERYDAY:
-        return _EVERYDAY_WEIGHT
+        return EVERYDAY_WEIGHT
     if not is_generic(call):
         return 1.0
     return _SHELL_WEIGHT if said else _FILE_WEIGHT
