@@ -17,7 +17,6 @@ from agentmem import (
     NotOwnerError,
     SkillExistsError,
 )
-from agentmem.skills.reading import approved_views
 
 WORDS = " ".join(f"word{place}" for place in range(40))
 
@@ -54,10 +53,8 @@ def create(skills, name="deploy", owner="ann", text=None, **more):
 
 
 def handed(skills, owner="ann", query=None, pin=None):
-    views = approved_views(
-        skills._opened, skills._options, skills._scope, owner, query=query, pin=pin
-    )
-    return [(view.name, view.version) for view in views]
+    found = skills.loadout(query, owner=owner, pin=pin, budget_tokens=100_000)
+    return sorted((one.name, one.version) for one in found.identities)
 
 
 def test_from_proposal_to_retirement(skills):

@@ -15,6 +15,7 @@ __all__ = [
     "fingerprints",
     "forget_archives",
     "insert_fingerprint",
+    "note_use",
     "pin",
     "pins",
     "spend_fingerprints",
@@ -73,18 +74,19 @@ def pin(
     owner: str,
     session: str,
     held: Iterable[tuple[int, int]],
-    *,
-    now_ms: int,
 ) -> None:
     """Hold a session to versions ``(skill, version)``; a pin that is there already stays."""
-    held = list(held)
     connection.executemany(
         "INSERT OR IGNORE INTO skill_pins VALUES (?,?,?,?,?)",
         [(scope_id, owner, session, skill, version) for skill, version in held],
     )
+
+
+def note_use(connection: apsw.Connection, used: Iterable[tuple[int, int]], *, now_ms: int) -> None:
+    """Note when versions ``(skill, version)`` were used."""
     connection.executemany(
         "UPDATE skill_versions SET used_ms = ? WHERE skill_id = ? AND version = ?",
-        [(now_ms, skill, version) for skill, version in held],
+        [(now_ms, skill, version) for skill, version in used],
     )
 
 
