@@ -142,8 +142,10 @@ def forget_archives(connection: apsw.Connection, archive_ids: Sequence[int]) -> 
     for statement in (
         "DELETE FROM skill_fingerprints WHERE archive_id IN (SELECT value FROM json_each(?))",
         (
-            "UPDATE skill_tasks SET result = NULL "
+            "UPDATE skill_tasks SET result = NULL, "
+            "error = iif(error IS NULL, NULL, 'it quoted what was forgotten') "
             "WHERE archive_id IN (SELECT value FROM json_each(?))"
         ),
+        ("UPDATE skill_archives SET intent = NULL WHERE id IN (SELECT value FROM json_each(?))"),
     ):
         connection.execute(statement, (wanted,))

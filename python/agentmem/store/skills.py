@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import apsw
 
 __all__ = [
+    "SKILL_TIER",
     "EvidenceRow",
     "SkillRow",
     "VersionRow",
@@ -40,6 +41,9 @@ __all__ = [
     "tampered",
     "versions",
 ]
+
+SKILL_TIER: Final = 4
+"""Stands for skills in the log of changes."""
 
 
 class SkillRow(NamedTuple):
