@@ -1,7 +1,7 @@
 """What was forgotten is in no skill either; what still has support stays, and is looked at again."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from tests.skill_help import SPACE, body, call, result, user
@@ -13,19 +13,6 @@ from agentmem.skills.mining import Run, mine
 from agentmem.store.skill_withdrawal import FRAME
 
 CANARY = "zebrafishquartz"
-
-
-class Clock:
-    def __init__(self):
-        self.now = datetime(2026, 1, 1, tzinfo=UTC)
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 """Versions, states, owners, pins: who may do what to a skill, and what is handed out."""
 
 import threading
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import apsw
 import pytest
-from tests.skill_help import body, feed, open_memory
+from tests.skill_help import body, feed
 
 from agentmem import (
     ConflictError,
@@ -19,30 +19,6 @@ from agentmem import (
 )
 
 WORDS = " ".join(f"word{place}" for place in range(40))
-
-
-class Clock:
-    def __init__(self):
-        self.now = datetime(2026, 1, 1, tzinfo=UTC)
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def memory(tmp_path, clock):
-    with open_memory(tmp_path / "memory", clock=clock) as memory:
-        yield memory
-
-
-@pytest.fixture
-def skills(memory):
-    return memory.skills
 
 
 def create(skills, name="deploy", owner="ann", text=None, **more):

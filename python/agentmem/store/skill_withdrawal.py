@@ -120,9 +120,9 @@ def _read(connection: apsw.Connection, skill: SkillRow, row: VersionRow) -> set[
 def _told(connection: apsw.Connection, skill: SkillRow, row: VersionRow) -> str:
     """Return all that a version says, in small letters."""
     texts = [skill.name, row.description, row.body]
-    for data in (row.metadata, row.reasons, row.flags):
-        # As it is read, not as its escapes are written.
-        texts.append(json.dumps(json.loads(data), ensure_ascii=False))
+    # As it is read, not as its escapes are written.
+    data = [json.loads(text) for text in (row.metadata, row.reasons, row.flags)]
+    texts += [json.dumps(value, ensure_ascii=False) for value in data]
     for path, content in skills.resources(connection, skill.id, row.version).items():
         texts += [path, content.decode("utf-8", "replace")]
     return "\n".join(texts).casefold()
