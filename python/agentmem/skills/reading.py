@@ -252,7 +252,7 @@ def _shelf(
 ) -> _Shelf:
     """Return an owner's approved versions; after any write the rows are compared with those held.
 
-    What was checked and reads the same still is whole: only what changed is hashed again.
+    What was checked and says the same still is whole: only what says something else is hashed.
     """
     from agentmem.skills.relevance import Relevance
 
@@ -277,7 +277,10 @@ def _shelf(
         one = before.get(at)
         if one is None or not is_same_hour or one.row != values or one.files != own:
             skill, row = skills.split(values)
-            is_sound = is_whole(skill, row, own)
+            if one is not None and one.files == own and skills.says_the_same(one.row, values):
+                is_sound = one.view is not None
+            else:
+                is_sound = is_whole(skill, row, own)
             view = None
             if is_sound:
                 view = to_view(

@@ -35,6 +35,7 @@ __all__ = [
     "pass_over",
     "raise_head",
     "resources",
+    "says_the_same",
     "select_version",
     "similar",
     "split",
@@ -216,6 +217,15 @@ def handed_out(
 def split(row: tuple[Any, ...]) -> tuple[SkillRow, VersionRow]:
     """Return the skill and the version of a row that has both."""
     return SkillRow._make(row[:6]), VersionRow._make(row[6:])
+
+
+def says_the_same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Whether two rows of :func:`handed_out` have all that the hash is over, and the hash, alike."""
+    mine, its = split(one), split(other)
+    return mine[0].name == its[0].name and all(
+        getattr(mine[1], name) == getattr(its[1], name)
+        for name in ("description", "body", "metadata", "hash")
+    )
 
 
 def handed_out_resources(
