@@ -1,6 +1,6 @@
 """Judges the skill reviewer, the procedures it learns and the import lint on the labelled sets.
 
-``python -m benches.quality.skills [FOLDER] [--suffix -holdout] [--verbose]``; FOLDER holds the label
+``python -m benches.quality.skills [FOLDER] [--suffix=-holdout] [--verbose]``; FOLDER holds the label
 files and is ``benches/quality/labels`` if not given. How each figure is counted is written in
 ``labels/README-skills.md``; the recordings come from AGENTMEM_DATA and lines without them are left out.
 """
