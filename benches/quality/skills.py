@@ -1,6 +1,6 @@
 """Judges the skill reviewer, the procedures it learns and the import lint on the labelled sets.
 
-``python -m benches.quality.skills [FOLDER] [--suffix -holdout] [--verbose]``; FOLDER holds the label
+``python -m benches.quality.skills [FOLDER] [--suffix=-holdout] [--verbose]``; FOLDER holds the label
 files and is ``benches/quality/labels`` if not given. How each figure is counted is written in
 ``labels/README-skills.md``; the recordings come from AGENTMEM_DATA and lines without them are left out.
 """
@@ -202,7 +202,9 @@ class World:
 SIGNAL = {"success": True, "failure": False, None: None}
 
 
-def judge_skills(path: Path, data: Path | None, *, verbose: bool) -> dict[str, Any]:
+def judge_skills(
+    path: Path, data: Path | None, *, verbose: bool, signals: bool = True
+) -> dict[str, Any]:
     lines = sorted(
         (json.loads(x) for x in path.read_text(encoding="utf-8").strip().split("\n")),
         key=lambda d: d["order"],
@@ -221,7 +223,10 @@ def judge_skills(path: Path, data: Path | None, *, verbose: bool) -> dict[str, A
                 skipped += 1
                 continue
         archive = view_of(
-            messages, id=line["id"], owner=line["owner"], succeeded=SIGNAL[line["signal"]]
+            messages,
+            id=line["id"],
+            owner=line["owner"],
+            succeeded=SIGNAL[line["signal"]] if signals else None,
         )
         decision, skill = world.review(archive)
         accept = line.get("accept") or [line["expect"]]
@@ -422,10 +427,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--suffix", default="", help="scores the set whose files end so")
     parser.add_argument("--only", default="", help="skills, procedures or imports")
     parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--no-signals", action="store_true", help="hosts say nothing of outcomes")
     chosen = parser.parse_args(arguments)
     data = data_folder()
     kinds = {
-        "skills": lambda p: judge_skills(p, data, verbose=chosen.verbose),
+        "skills": lambda p: judge_skills(
+            p, data, verbose=chosen.verbose, signals=not chosen.no_signals
+        ),
         "procedures": lambda p: judge_procedures(p, verbose=chosen.verbose),
         "imports": lambda p: judge_imports(p, malicious=True, verbose=chosen.verbose),
         "imports-benign": lambda p: judge_imports(p, malicious=False, verbose=chosen.verbose),

@@ -1,7 +1,19 @@
 """The reviewer reaches the figures that were asked for, on the labels made before it."""
 
+import gzip
+import json
+
 import pytest
-from benches.quality.skills import LABELS, judge_imports, judge_procedures, judge_skills
+from benches.corpus import data_folder
+from benches.quality import recurrences
+from benches.quality.skills import (
+    LABELS,
+    World,
+    judge_imports,
+    judge_procedures,
+    judge_skills,
+    view_of,
+)
 
 
 def labels(name):
@@ -13,8 +25,6 @@ def labels(name):
 
 @pytest.fixture(scope="module")
 def reviewed():
-    from benches.corpus import data_folder
-
     return judge_skills(labels("skills.jsonl"), data_folder(), verbose=False)
 
 
@@ -31,6 +41,49 @@ def test_the_same_procedure_updates_and_does_not_duplicate(reviewed):
 
 def test_nothing_rests_on_failed_or_poisoned_material(reviewed):
     assert reviewed["skills resting on failed or poisoned material"] == 0
+
+
+def test_without_a_host_s_word_only_visible_success_counts():
+    got = judge_skills(labels("skills.jsonl"), data_folder(), verbose=False, signals=False)
+    assert got["precision"] >= 0.9
+    assert got["recall"] >= 0.7
+    assert got["skills resting on failed or poisoned material"] == 0
+
+
+@pytest.mark.parametrize("is_told", [True, False], ids=["rewards", "no-rewards"])
+def test_no_airline_episode_without_reward_supports_a_skill(is_told):
+    data = data_folder()
+    path = data / "toollogs/openai/airline-60.jsonl.gz" if data else None
+    if path is None or not path.exists():
+        pytest.skip("the recorded episodes are not there")
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        episodes = [json.loads(line) for line in lines]
+    world = World()
+    for number, episode in enumerate(episodes):
+        rewarded = episode["reward"] == 1
+        world.review(
+            view_of(
+                episode["messages"],
+                id=str(number),
+                owner="desk",
+                succeeded=rewarded if is_told else None,
+            )
+        )
+    supports = {
+        int(evidence.archive)
+        for skills in world.skills.values()
+        for skill in skills
+        for evidence in skill.evidence
+    }
+    assert [number for number in supports if episodes[number]["reward"] != 1] == []
+
+
+def test_a_procedure_in_other_words_is_known_again():
+    got = recurrences.judge(labels("recurrences-second.jsonl"), verbose=False)
+    known, all_of_them = map(int, got["known again"].split("/"))
+    assert all_of_them >= 20
+    assert known >= 0.9 * all_of_them
+    assert got["not learned from two runs"] == 0
 
 
 def test_held_out_runs():

@@ -169,6 +169,56 @@ WORK = [("deploy", {"app": "a"}, "ok"), ("bash", {"command": "make test"}, "12 p
             False,
         ),
         (archive("Go", [*WORK, ("transfer_to_human_agents", {}, "ok")]), False),
+        # Nothing was checked, and the answer alone shows nothing, nor do thanks.
+        (archive("Go", WORK[:1], succeeded=None), False),
+        (archive("Go", WORK[:1], succeeded=None, after="Thanks, great!"), False),
+        (archive("Go", WORK[:1]), True),
+        # What was changed was looked at: by the name it has, or by the id that the call gave.
+        (
+            archive(
+                "Go",
+                [
+                    ("update_order", {"order": "o-4711"}, "ok"),
+                    ("get_order", {"order": "o-4711"}, "{}"),
+                ],
+                succeeded=None,
+            ),
+            True,
+        ),
+        (
+            archive(
+                "Go",
+                [
+                    ("create_order", {"sku": "lamp"}, '{"id": "o-4711"}'),
+                    ("get_order", {"order": "o-4711"}, "{}"),
+                ],
+                succeeded=None,
+            ),
+            True,
+        ),
+        (
+            archive(
+                "Go",
+                [
+                    ("get_order", {"order": "o-4711"}, "{}"),
+                    ("update_order", {"order": "o-4711"}, "ok"),
+                    ("get_order", {"order": "o-4712"}, "{}"),
+                ],
+                succeeded=None,
+            ),
+            False,
+        ),
+        (
+            archive(
+                "Go",
+                [
+                    ("edit", {"path": "src/app.py", "old": "a", "new": "b"}, "1 replacement"),
+                    ("bash", {"command": "cat src/app.py"}, "b"),
+                ],
+                succeeded=None,
+            ),
+            False,
+        ),
     ],
 )
 def test_did_the_work_succeed(view, succeeded):

@@ -171,4 +171,4 @@ def test_a_loadout_of_a_thousand_skills_is_quick(tmp_path):
             took.append(time.process_time() - started)
         assert again == first
         print(f"a loadout of 1,000 skills: {min(took) * 1e3:.2f} ms")
-        assert min(took) < 0.02  # the goal is 5 ms on an idle core
+        assert min(took) < 0.005

@@ -1,11 +1,11 @@
 """Versions, states, owners, pins: who may do what to a skill, and what is handed out."""
 
 import threading
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import apsw
 import pytest
-from tests.skill_help import body, feed, open_memory
+from tests.skill_help import body, feed
 
 from agentmem import (
     ConflictError,
@@ -17,33 +17,10 @@ from agentmem import (
     NotOwnerError,
     SkillExistsError,
 )
-from agentmem.skills.reading import approved_views
+from agentmem.skills import reading
+from agentmem.store.skills import is_whole
 
 WORDS = " ".join(f"word{place}" for place in range(40))
-
-
-class Clock:
-    def __init__(self):
-        self.now = datetime(2026, 1, 1, tzinfo=UTC)
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def memory(tmp_path, clock):
-    with open_memory(tmp_path / "memory", clock=clock) as memory:
-        yield memory
-
-
-@pytest.fixture
-def skills(memory):
-    return memory.skills
 
 
 def create(skills, name="deploy", owner="ann", text=None, **more):
@@ -54,10 +31,8 @@ def create(skills, name="deploy", owner="ann", text=None, **more):
 
 
 def handed(skills, owner="ann", query=None, pin=None):
-    views = approved_views(
-        skills._opened, skills._options, skills._scope, owner, query=query, pin=pin
-    )
-    return [(view.name, view.version) for view in views]
+    found = skills.loadout(query, owner=owner, pin=pin, budget_tokens=100_000)
+    return sorted((one.name, one.version) for one in found.identities)
 
 
 def test_from_proposal_to_retirement(skills):
@@ -269,6 +244,49 @@ def test_a_tampered_version_is_never_handed_out(memory, skills):
         with pytest.raises(CorruptStoreError, match="not what was written"):
             skills.get(name)
     assert all("tampered" in one.flags[0] for one in skills.list())
+
+
+def test_a_write_elsewhere_costs_no_skill_a_new_check(memory, skills, monkeypatch):
+    checked = []
+
+    def counted(skill, row, files):
+        checked.append(skill.name)
+        return is_whole(skill, row, files)
+
+    monkeypatch.setattr(reading, "is_whole", counted)
+    for name, text in (("deploy", None), ("other", "quite another")):
+        create(skills, name=name, text=text, resources={"scripts/a.sh": name.encode()})
+        skills.approve(name, owner="ann")
+    assert handed(skills, pin="s") == [("deploy", 1), ("other", 1)]
+    assert sorted(checked) == ["deploy", "other"]
+    checked.clear()
+    memory.remember("Something else.", embedding=[1.0, 0.0])
+    assert handed(skills, query="deploy") == [("deploy", 1), ("other", 1)]
+    skills.update("other", owner="ann", expected_version=1, body=body("a proposal"))
+    assert handed(skills) == [("deploy", 1), ("other", 1)]
+    assert checked == []
+    foreign = apsw.Connection(str(memory.path / "store.amem"))
+    foreign.execute("UPDATE skill_resources SET content = x'6375' WHERE skill_id = 1")
+    foreign.close()
+    assert handed(skills) == [("other", 1)]
+    assert checked == ["deploy"]
+
+
+def test_a_session_s_use_is_that_of_what_it_was_shown(memory, skills, clock):
+    create(skills, text="near")
+    create(skills, name="other", text="far " * 90)
+    for name in ("deploy", "other"):
+        skills.approve(name, owner="ann")
+    clock.now += timedelta(days=200)
+    one = skills.loadout("deploy near", owner="ann", pin="s", budget_tokens=35)
+    assert [entry.name for entry in one.identities] == ["deploy"]
+    assert skills.get("deploy").last_used == clock.now
+    assert skills.get("other").last_used is None
+    # It is held to both all the same.
+    skills.update("other", owner="ann", expected_version=1, body=body("new"))
+    skills.approve("other", owner="ann")
+    assert handed(skills, pin="s") == [("deploy", 1), ("other", 1)]
+    assert memory.verify().ok
 
 
 def test_policy_approves_only_what_it_says(skills):

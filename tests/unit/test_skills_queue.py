@@ -3,41 +3,17 @@
 import dataclasses
 import threading
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import apsw
 import pytest
-from tests.skill_help import Canned, body, call, draft, feed, open_memory, pairs, result, user
+from tests.skill_help import Canned, body, call, draft, feed, pairs, result, user
 
 from agentmem import Decision, Draft, Evidence, Fingerprint, NotFoundError, Trust
 from agentmem.skills import steps, worker
 from agentmem.skills.body import SECTIONS
 from agentmem.store import skill_tasks
 from agentmem.store.guard import StoreWarning
-
-
-class Clock:
-    def __init__(self):
-        self.now = datetime(2026, 1, 1, tzinfo=UTC)
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def memory(tmp_path, clock):
-    with open_memory(tmp_path / "memory", clock=clock) as memory:
-        yield memory
-
-
-@pytest.fixture
-def skills(memory):
-    return memory.skills
 
 
 class Says:

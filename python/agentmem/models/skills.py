@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from agentmem.models.memory import Trust, maker
+from agentmem.models.memory import Trust
 
 __all__ = [
     "REASONS",
@@ -35,7 +35,6 @@ __all__ = [
     "SkillView",
     "Task",
     "TaskState",
-    "make_skill_view",
 ]
 
 ArchiveReason = Literal["oversize", "compressed", "tool_calls", "bytes", "forced", "empty"]
@@ -468,7 +467,3 @@ class Loadout:
     text: str
     pin: str | None = None
     left_out: int = 0
-
-
-make_skill_view: Callable[..., SkillView] = maker(SkillView)
-"""Makes a view from its fields by position, ``relevance`` last, at a fifth of the cost."""

@@ -302,9 +302,9 @@ class Skills(Changes):
             InvalidInputError: An argument is wrong.
         """
         from agentmem._native import estimate_tokens
-        from agentmem.skills.loadout import make_loadout
+        from agentmem.skills.loadout import arrange
         from agentmem.skills.names import check_count, check_owner
-        from agentmem.skills.reading import approved_views
+        from agentmem.skills.reading import approved, hold
         from agentmem.tiers.capture import check_session
 
         check_owner(owner)
@@ -318,15 +318,20 @@ class Skills(Changes):
                 f"count_tokens: a function is needed, {count_tokens!r} was given"
             )
         self._opened.check()
-        views = approved_views(
-            self._opened, self._options, self._scope, owner, query=query, pin=pin
-        )
-        return make_loadout(
-            views,
+        handed = approved(self._opened, self._options, self._scope, owner, query=query, pin=pin)
+        loadout, shown = arrange(
+            handed.views,
+            scores=handed.scores,
             budget_tokens=budget_tokens,
             pin=pin,
             count_tokens=count_tokens or estimate_tokens,
         )
+        if pin is not None:
+            hold(
+                self._opened, self._scope, owner, pin,
+                fresh=handed.fresh, shown=[handed.views[place] for place in shown],
+            )  # fmt: skip
+        return loadout
 
     def export(
         self,

@@ -211,13 +211,8 @@ class Changes:
             IllegalMoveError: The version is not a proposal.
         """
         return self._lifecycle.move(
-            "approve",
-            name,
-            owner=owner,
-            version=version,
-            expected_version=expected_version,
-            note=note,
-        )
+            "approve", name, owner=owner, version=version, expected_version=expected_version, note=note
+        )  # fmt: skip
 
     def reject(
         self,
@@ -230,13 +225,8 @@ class Changes:
     ) -> SkillVersion:
         """Reject a proposed version; arguments and errors are those of ``approve``."""
         return self._lifecycle.move(
-            "reject",
-            name,
-            owner=owner,
-            version=version,
-            expected_version=expected_version,
-            note=note,
-        )
+            "reject", name, owner=owner, version=version, expected_version=expected_version, note=note
+        )  # fmt: skip
 
     def retire(
         self,
@@ -252,13 +242,8 @@ class Changes:
         Nothing is deleted. Arguments and errors are those of ``approve``.
         """
         return self._lifecycle.move(
-            "retire",
-            name,
-            owner=owner,
-            version=version,
-            expected_version=expected_version,
-            note=note,
-        )
+            "retire", name, owner=owner, version=version, expected_version=expected_version, note=note
+        )  # fmt: skip
 
     def rollback(
         self,

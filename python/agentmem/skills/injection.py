@@ -6,23 +6,41 @@ finds conversations that were led, so that nothing is learned from them.
 
 from __future__ import annotations
 
-import re
+from bisect import bisect_left
+
+from agentmem.skills.near import Near, Words, first, folded, words
 
 __all__ = ["find_orders"]
 
-_FLAGS = re.IGNORECASE | re.DOTALL
 
-_OVERRIDE = re.compile(
-    r"\b(?:ignore|disregard|forget|override|bypass|skip)\b[^.\n]{0,30}?"
-    r"\b(?:previous|earlier|prior|above|all|any|your|safety|system)\b[^.\n]{0,24}?"
-    r"\b(?:instructions?|rules?|prompts?|messages|guidelines|restrictions|directions)\b"
-    r"|\byou are now (?:in |an? )[^.\n]{0,30}\b(?:mode|assistant|agent|unrestricted)\b"
-    r"|\b(?:reveal|print|repeat|output|leak|show)\b[^.\n]{0,30}\bsystem prompt\b"
-    r"|bỏ qua (?:mọi |các |tất cả |những )*(?:hướng dẫn|chỉ dẫn|lệnh|quy tắc|chỉ thị)"
-    r"|(?:忽略|无视|忘记)[^。\n]{0,12}(?:指令|指示|规则|提示|说明)",
-    _FLAGS,
+_OVERRIDE = (
+    Near(
+        Near(
+            words(r"\b(?:ignore|disregard|forget|override|bypass|skip)\b"),
+            words(r"\b(?:previous|earlier|prior|above|all|any|your|safety|system)\b"),
+            30,
+            ".\n",
+        ),
+        words(r"\b(?:instructions?|rules?|prompts?|messages|guidelines|restrictions|directions)\b"),
+        24,
+        ".\n",
+    ),
+    Near(
+        words(r"\byou are now (?:in |an? )"),
+        words(r"\b(?:mode|assistant|agent|unrestricted)\b"),
+        30,
+        ".\n",
+    ),
+    Near(
+        words(r"\b(?:reveal|print|repeat|output|leak|show)\b"),
+        words(r"\bsystem prompt\b"),
+        30,
+        ".\n",
+    ),
+    words(r"bỏ qua (?:mọi |các |tất cả |những ){0,4}(?:hướng dẫn|chỉ dẫn|lệnh|quy tắc|chỉ thị)"),
+    Near(words(r"忽略|无视|忘记"), words(r"指令|指示|规则|提示|说明"), 12, "。\n"),
 )
-_ADDRESS = re.compile(
+_ADDRESS = words(
     r"\b(?:important|note|notice|hint|message|instructions?|attention|reminder)?\s*(?:for|to|dear)\s+"
     r"(?:the |all |any |every |your |you,? )*(?:ai|llm|language model|model|assistant|agent|bot|copilot"
     r"|reviewer)s?(?: agents?| assistants?| models?)?\s*[:,.!-]"
@@ -32,36 +50,50 @@ _ADDRESS = re.compile(
     r"|is required to|are required to)\b"
     r"|trợ lý(?: ai)?\s*[:,]|(?:gửi|dành cho) (?:trợ lý|tác tử|ai|mô hình)"
     r"|(?:ai|人工智能|智能)?(?:助手|代理|模型|智能体)\s*[:：,，]|致(?:ai|模型|助手|代理)|<\s*/?\s*system\s*>",
-    _FLAGS | re.MULTILINE,
 )
-_ORDER = re.compile(
+_ORDER = words(
     r"\b(?:save|create|record|store|remember|memori[sz]e|write|add|install|run|execute|set|export|append"
     r"|configure|follow|always|never|from now on|must|approve|disable|enable|send|upload|post|change"
     r"|update|include|use|do|treat|register)\b"
     r"|\b(?:hãy|lưu|luôn|ghi nhớ|chạy|thêm|gửi|bật|tắt)\b|(?:请|必须|记住|保存|运行|执行|总是|添加|发送|以后)",
-    _FLAGS,
 )
-_LASTING = re.compile(
+_LASTING = words(
     r"\b(?:skills?|memory|memories|remember|procedures?|workflows?|from now on|always|never|instructions?"
     r"|settings?|config(?:uration)?|hooks?|servers?|credentials?|tokens?|passwords?|secrets?|approv\w+"
     r"|permissions?|confirmation|maintenance|every (?:run|time|session|task|triage|install|request))\b"
     r"|\bcurl\b|\bwget\b|\bnpx\b|\.mcp\.json|\.bashrc|\.zshrc|https?://|\bAUTH\b"
     r"|quy trình|kỹ năng|luôn|ghi nhớ|mật khẩu|cấu hình|tự động|技能|流程|记住|总是|配置|密码|每次|以后",
-    _FLAGS,
 )
-_SAVE = re.compile(
-    r"\b(?:save|record|store|create|register|remember|memori[sz]e|add|write)\b[^.\n]{0,60}?"
-    r"\b(?:as (?:a |the )?(?:new |lasting |permanent )?|new |following |this )"
-    r"(?:skill|standing rule|permanent rule|lasting rule|standing instruction)\b"
-    r"|lưu[^.\n]{0,40}(?:thành |làm )?(?:kỹ năng|quy trình) mới|(?:保存|记录|创建)[^。\n]{0,20}技能",
-    _FLAGS,
+_SAVE = (
+    Near(
+        words(r"\b(?:save|record|store|create|register|remember|memori[sz]e|add|write)\b"),
+        words(
+            r"\b(?:as (?:a |the )?(?:new |lasting |permanent )?|new |following |this )"
+            r"(?:skill|standing rule|permanent rule|lasting rule|standing instruction)\b"
+        ),
+        60,
+        ".\n",
+    ),
+    Near(words(r"lưu"), words(r"(?:thành |làm )?(?:kỹ năng|quy trình) mới"), 40, ".\n"),
+    Near(words(r"保存|记录|创建"), words(r"技能"), 20, "。\n"),
 )
-_HIDE = re.compile(
-    r"\b(?:do not|don'?t|never|without)\b[^.\n]{0,20}?\b(?:tell|telling|inform|informing|mention"
-    r"|mentioning|alert|alerting|notify|notifying|show|ask|asking)\b[^.\n]{0,24}?"
-    r"\b(?:users?|human|owner|anyone|before (?:running|executing))\b"
-    r"|không (?:được )?(?:nói|báo|cho)[^.\n]{0,16}người dùng|不要(?:告诉|通知)[^。\n]{0,6}用户",
-    _FLAGS,
+_HIDE = (
+    Near(
+        Near(
+            words(r"\b(?:do not|don'?t|never|without)\b"),
+            words(
+                r"\b(?:tell|telling|inform|informing|mention|mentioning|alert|alerting|notify|notifying"
+                r"|show|ask|asking)\b"
+            ),
+            20,
+            ".\n",
+        ),
+        words(r"\b(?:users?|human|owner|anyone|before (?:running|executing))\b"),
+        24,
+        ".\n",
+    ),
+    Near(words(r"không (?:được )?(?:nói|báo|cho)"), words(r"người dùng"), 16, ".\n"),
+    Near(words(r"不要(?:告诉|通知)"), words(r"用户"), 6, "。\n"),
 )
 _REACH = 260
 
@@ -70,19 +102,35 @@ def find_orders(text: str) -> str | None:
     """Return the words that give an order to an agent, shortened, or None.
 
     Args:
-        text: A tool's result or a file of an import; 200,000 characters are looked at.
+        text: A tool's result or a file of an import.
     """
-    text = text[:200_000]
-    for pattern in (_OVERRIDE, _SAVE, _HIDE):
-        found = pattern.search(text)
-        if found:
-            return _short(found[0])
-    for found in _ADDRESS.finditer(text):
-        after = text[found.start() : found.end() + _REACH]
-        body = text[max(found.end() - 12, 0) : found.end() + _REACH]
-        if _ORDER.search(body) and _LASTING.search(body):
-            return _short(after)
+    small = folded(text)
+    for finders in (_OVERRIDE, _SAVE, _HIDE):
+        span = first(finders, small)
+        if span is not None:
+            return _short(text[slice(*span)])
+    addressed = list(_ADDRESS.spans(small))
+    if not addressed:
+        return None
+    orders = _Places(_ORDER, small)
+    lasting = _Places(_LASTING, small)
+    for begin, over in addressed:
+        start, end = max(over - 12, 0), over + _REACH
+        if orders.any_in(start, end) and lasting.any_in(start, end):
+            return _short(text[begin:end])
     return None
+
+
+class _Places:
+    """Where a pattern is found, each looked for once."""
+
+    def __init__(self, words: Words, text: str) -> None:
+        self._spans = list(words.spans(text))
+
+    def any_in(self, start: int, end: int) -> bool:
+        """Whether one lies between two places."""
+        place = bisect_left(self._spans, (start, start))
+        return place < len(self._spans) and self._spans[place][1] <= end
 
 
 def _short(text: str) -> str:

@@ -15,6 +15,8 @@ from agentmem._native import redact
 from agentmem.errors import InvalidInputError
 from agentmem.models.skills import Draft
 from agentmem.skills.injection import find_orders
+from agentmem.skills.lint_rules import RULES
+from agentmem.skills.near import first, folded
 
 __all__ = [
     "MAX_BODY",
@@ -43,83 +45,9 @@ _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _ROOTS: Final = ("scripts", "references", "assets")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
-_FETCH = r"(?:curl|wget|fetch|iwr|irm|invoke-webrequest|invoke-restmethod|aria2c|http)\b"
-_SHELL = r"(?:/\S*/)?(?:ba|z|da|k|c|fi|a)?sh\b"
-_INTERPRETER = r"(?:/\S*/)?(?:python[\d.]*|perl|ruby|node|php|lua)(?=\s*(?:-(?!\w)|$|[`'\")\n;&|]))"
-_PREFIX = r"(?:sudo\s+(?:-\S+\s+)*|env\s+(?:\S+=\S*\s+)*|nohup\s+|exec\s+)*"
-_PIPE_TO_SHELL = re.compile(
-    rf"{_FETCH}[^\n]{{0,400}}?\|\s*{_PREFIX}"
-    rf"(?:{_SHELL}|{_INTERPRETER}|iex\b|invoke-expression\b|\$\{{?\w+)"
-    rf"|(?:{_SHELL}|source|eval|(?<![\w.])\.)\s+[\"']?<\(\s*{_FETCH}"
-    rf"|(?:eval|source|{_SHELL}\s+-c)\s+[\"'`]*(?:\$\(|`)\s*{_FETCH}"
-    rf"|base(?:64|32)\s+(?:-d|-D|--decode|-di)\b[^\n]{{0,120}}?\|\s*{_PREFIX}(?:{_SHELL}|{_INTERPRETER})"
-    r"|(?:xxd\s+-r|openssl\s+enc\s+-d|gunzip|zcat|tr\s)[^\n|]{0,120}\|\s*(?:sudo\s+)?(?:ba|z)?sh\b"
-    r"|\b(?:exec|eval|system|popen|run|compile)\([^\n]{0,160}?"
-    r"(?:urlopen|urlretrieve|requests\.get|httpx\.get|fetch\(|https?://|b64decode)"
-    rf"|{_FETCH}[^\n]{{0,300}}?(?:-o|-O|--output|--output-document|>)[ =]*(?P<file>[^\s;&|`'\"]+)"
-    r"[\s\S]{0,200}?(?:chmod\s+\S+\s+|(?:ba|z)?sh\s+|source\s+|python\d?\s+|[;&]\s*)(?:\./)?[\"']?(?P=file)"
-    r"|downloadstring\(|(?:iwr|irm)\b[^\n]{0,200}\biex\b",
-    re.IGNORECASE,
-)
-_WRITE = (
-    r"(?:>>?|\btee\b|\bappend(?:s|ed)?\b|\badd(?:s|ed)?\b|\bwrite(?:s|n)?\b|\bcopy\b|\bcp\b|\bmv\b"
-    r"|\bmove\b|\binstall\b|\bedit\b|\bset\b|\bmodify\b|\bupdate\b|\bcreate\b|\bput\b|\bln\b|\breplace\b"
-    r"|\bchange\b|\binsert\b|\bsave\b|\bsed -i|\bchmod\b|\bpaste\b|\bvào\b|\bthêm\b|写入|添加)"
-)
-_CONFIG_FILE = (
-    r"(?:(?:~|\$HOME|/root|/home/\w+)?/?\.(?:bashrc|bash_profile|bash_aliases|zshrc|zprofile|zshenv|profile"
-    r"|gitconfig|npmrc|netrc|pypirc|vimrc|tmux\.conf|condarc)\b"
-    r"|config\.fish\b|\.claude/[\w./-]+|\.cursor/[\w./-]+|\.vscode/(?:settings|tasks)\.json|\.codex/[\w./-]+"
-    r"|\b(?:CLAUDE|AGENTS|GEMINI|SOUL)\.md\b|\.cursorrules\b|\.windsurfrules\b|copilot-instructions\.md"
-    r"|\.?mcp(?:_settings|_config)?\.json\b|claude_desktop_config\.json|\.git/hooks/[\w-]+"
-    r"|\bauthorized_keys\b|\.ssh/config\b|/etc/(?:sudoers|passwd|shadow|hosts|cron\S*|profile\S*|ld\.so\S*"
-    r"|systemd/\S*|rc\.local)|LaunchAgents/|\.config/(?:systemd|autostart)/|\bsudoers\b)"
-)
-_CONFIGURATION = re.compile(
-    rf"{_WRITE}[^\n]{{0,120}}?{_CONFIG_FILE}|{_CONFIG_FILE}[^\n]{{0,40}}?{_WRITE}"
-    r"|git\s+config\s+[^\n]{0,40}(?:core\.hookspath|core\.fsmonitor|core\.sshcommand|core\.pager|alias\."
-    r"|credential\.helper|url\.\S+\.insteadof|filter\.\S+\.(?:clean|smudge))"
-    r"|\|\s*crontab\b|\bcrontab\s+(?:-\s|-$|-`|[\w/.]+$)|\bat\s+now\b|\bschtasks\s+/create"
-    r"|\bsystemctl\s+(?:--user\s+)?enable\b|\blaunchctl\s+(?:load|bootstrap)"
-    r"|reg\s+add\s+\S*\\(?:Run|RunOnce)\b"
-    r"|bypassPermissions|dangerously-skip-permissions|[\"']?autoApprove[\"']?\s*[:=]|--yolo\b"
-    r"|(?:set|export)\s+[^\n]{0,40}\b(?:AUTH|VERIFY|SSL_VERIFY|NODE_TLS_REJECT_UNAUTHORIZED)\w*=(?:off|0|false)\b"
-    r"|\"mcpServers\"\s*:",
-    re.IGNORECASE,
-)
-_PRIVATE_FILE = (
-    r"(?:~|\$HOME|/root|/home/\w+)/\.(?:ssh|aws|gnupg|kube|docker|netrc|npmrc|pypirc|config/gcloud)[\w./-]*"
-    r"|\bid_(?:rsa|ed25519|ecdsa)\b|\.aws/credentials|/etc/shadow|(?<![\w/])\.env\b(?!\.example)"
-)
-_SENDS = (
-    r"(?:curl\b|wget\b|\bnc\b|\bncat\b|\bsocat\b|\bscp\b|\brsync\b|\bdig\b|\bnslookup\b|\bupload\b|\bpost\b"
-    r"|\bsend\b|\bforward\b|\bemail\b|\bexfiltrat\w+|\bfetch\()"
-)
-_EXFILTRATION = re.compile(
-    rf"(?:{_PRIVATE_FILE})[^\n]{{0,160}}?{_SENDS}|{_SENDS}[^\n]{{0,160}}?(?:{_PRIVATE_FILE})"
-    r"|(?<![\w.-])(?:env|printenv|set)\s*\|\s*[^\n]{0,80}?(?:curl|wget|nc|base64|http)\b"
-    rf"|{_SENDS}[^\n]{{0,120}}?(?:-d|--data\S*|-F|--form)\s*[\"']?@?(?:-|\$\((?:env|printenv|cat))"
-    r"[^\n]{0,80}https?://(?!localhost|127\.)"
-    r"|(?:dig|nslookup|host|ping)\s[^\n]{0,20}\$\([^\n]{0,120}\)\.\w"
-    r"|\bnc(?:at)?\s+(?:-\S+\s+)*[\w.-]+\s+\d{2,5}\s*<"
-    r"|/dev/tcp/|\bbash\s+-i\b[^\n]{0,20}>&"
-    r"|\b(?:forward|send|copy|bcc)\b[^\n.]{0,40}\b(?:each|every|all)\b[^\n.]{0,40}\b[\w.+-]+@[\w.-]+\.\w+",
-    re.IGNORECASE,
-)
-_FENCE = re.compile(
-    r"</?\s*(?:available_skills|skills?|skill_tools|system|system-reminder|instructions|memory|user|assistant"
-    r"|tool_result|function_results|s)\s*>|<\|(?:im_start|im_end|endoftext|system|user|assistant)\|>|\[/?INST\]",
-    re.IGNORECASE,
-)
 _PLACEHOLDER = re.compile(
     r"(?:x{4,}|X{4,}|\*{3,}|\.{3,}|<[^>]*>|your[-_ ]|example|placeholder|USER:PASS(?:WORD)?@|user:pass(?:word)?@"
     r"|changeme|\$\{?\w+|redacted)",
-)
-_RULES: Final = (
-    ("pipe-to-shell", _PIPE_TO_SHELL),
-    ("configuration", _CONFIGURATION),
-    ("exfiltration", _EXFILTRATION),
-    ("fence", _FENCE),
 )
 
 
@@ -211,10 +139,13 @@ def lint(draft: Draft) -> tuple[str, ...]:
 def dangers(text: str) -> list[str]:
     """Return the parts of a text that fetch and run code or change configuration."""
     plain = _plain(text)
+    small = folded(plain)
     return [
-        found[0]
-        for pattern in (_PIPE_TO_SHELL, _CONFIGURATION, _EXFILTRATION)
-        for found in pattern.finditer(plain)
+        plain[start:end]
+        for kind, finders in RULES
+        if kind != "fence"
+        for finder in finders
+        for start, end in finder.spans(small)
     ]
 
 
@@ -231,15 +162,16 @@ def _texts(draft: Draft) -> Iterator[tuple[str, str]]:
 
 def _plain(text: str) -> str:
     """Return the text with shell line continuations joined."""
-    return re.sub(r"\\\r?\n\s*", " ", text[:300_000])
+    return re.sub(r"\\\r?\n\s*", " ", text)
 
 
 def _findings(text: str) -> Iterator[tuple[str, str]]:
     plain = _plain(text)
-    for kind, pattern in _RULES:
-        found = pattern.search(plain)
-        if found:
-            yield kind, " ".join(found[0].split())[:80]
+    small = folded(plain)
+    for kind, finders in RULES:
+        span = first(finders, small)
+        if span is not None:
+            yield kind, " ".join(plain[slice(*span)].split())[:80]
     hidden = _hidden(text)
     if hidden is not None:
         yield "hidden-unicode", hidden

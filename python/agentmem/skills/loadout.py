@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final
 
 from agentmem.errors import InvalidInputError
 from agentmem.models.skills import Loadout, LoadoutEntry, SkillView
 
-__all__ = ["make_loadout"]
+__all__ = ["arrange", "make_loadout"]
 
 _OPEN: Final = "<available_skills>\n"
 _CLOSE: Final = "</available_skills>\n"
@@ -32,14 +33,30 @@ def make_loadout(
     pin: str | None,
     count_tokens: Callable[[str], int],
 ) -> Loadout:
-    """Return the loadout of the skills given.
+    """Return the loadout of skills whose ``relevance`` is filled; see :func:`arrange`."""
+    scores = [skill.relevance or 0.0 for skill in skills]
+    return arrange(
+        skills, scores=scores, budget_tokens=budget_tokens, pin=pin, count_tokens=count_tokens
+    )[0]
+
+
+def arrange(
+    skills: Sequence[SkillView],
+    *,
+    scores: Sequence[float] | None,
+    budget_tokens: int,
+    pin: str | None,
+    count_tokens: Callable[[str], int],
+) -> tuple[Loadout, list[int]]:
+    """Return the loadout of the skills given, and the places of those in it, best first.
 
     Order: those that are not suspect before those that are; then by relevance, by outcomes
     (successes + 1) / (successes + failures + 2), by trust, those in use before stale ones, and by
     name. All identities come first; bodies follow in the same order, each whole or not at all.
 
     Args:
-        skills: Approved ones, ``relevance`` filled where there is a query.
+        skills: Approved ones.
+        scores: How well each fits what is asked for, None if nothing is.
         budget_tokens: ``tokens`` of the result is never more.
         pin: The session whose pins chose the versions.
         count_tokens: Counts the tokens of a text.
@@ -52,12 +69,15 @@ def make_loadout(
     count = count_tokens(_OPEN)
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise InvalidInputError(f"count_tokens: it must return a count of tokens, not {count!r}")
-    ranked = sorted(skills, key=_rank)
+    order = _order(skills, scores)
+    ranked = [skills[place] for place in order]
     lines: list[str] = []
     frame = count_tokens(_OPEN + _CLOSE)
     used = frame
     for skill in ranked:
-        line = _identity(skill)
+        line = _identity(
+            skill.name, skill.version, skill.description, skill.is_suspect, skill.is_stale
+        )
         cost = count_tokens(line)
         if used + cost > budget_tokens:
             break
@@ -66,9 +86,9 @@ def make_loadout(
     shown = len(lines)
     bodies: dict[int, str] = {}
     for place in range(shown):
-        block = _block(ranked[place])
-        if used + len(block) // 12 > budget_tokens:
+        if used + len(ranked[place].body) // 12 > budget_tokens:
             continue
+        block = _block(ranked[place])
         cost = count_tokens(block)
         if used + cost <= budget_tokens:
             used += cost
@@ -83,7 +103,7 @@ def make_loadout(
             shown -= 1
         text = _text(lines[:shown], bodies)
         tokens = count_tokens(text) if text else 0
-    return Loadout(
+    loadout = Loadout(
         identities=tuple(
             LoadoutEntry(
                 name=s.name,
@@ -101,30 +121,38 @@ def make_loadout(
         pin=pin,
         left_out=len(ranked) - shown,
     )
+    return loadout, order[:shown]
 
 
-def _rank(skill: SkillView) -> tuple[bool, float, float, int, bool, str, int]:
-    outcomes = (skill.successes + 1) / (skill.successes + skill.failures + 2)
-    return (
-        skill.is_suspect,
-        -(skill.relevance or 0.0),
-        -outcomes,
-        -int(skill.trust),
-        skill.is_stale,
-        skill.name,
-        skill.version,
-    )
+def _order(skills: Sequence[SkillView], scores: Sequence[float] | None) -> list[int]:
+    """Return the places of the skills, best first."""
+
+    def rank(place: int) -> tuple[bool, float, float, int, bool, str, int]:
+        skill = skills[place]
+        outcomes = (skill.successes + 1) / (skill.successes + skill.failures + 2)
+        return (
+            skill.is_suspect,
+            0.0 if scores is None else -scores[place],
+            -outcomes,
+            -int(skill.trust),
+            skill.is_stale,
+            skill.name,
+            skill.version,
+        )
+
+    return sorted(range(len(skills)), key=rank)
 
 
 def _fenced(text: str) -> str:
     return _TAG.sub("&lt;", _INVISIBLE.sub("", text))
 
 
-def _identity(skill: SkillView) -> str:
-    flags = [f for f, on in (("suspect", skill.is_suspect), ("stale", skill.is_stale)) if on]
+@lru_cache(maxsize=4_096)
+def _identity(name: str, version: int, description: str, is_suspect: bool, is_stale: bool) -> str:
+    flags = [f for f, on in (("suspect", is_suspect), ("stale", is_stale)) if on]
     mark = f" [{', '.join(flags)}: check before use]" if flags else ""
-    description = " ".join(_fenced(skill.description).split())[:_MAX_LINE]
-    return f"- {_fenced(skill.name)} (version {skill.version}){mark}: {description}\n"
+    description = " ".join(_fenced(description).split())[:_MAX_LINE]
+    return f"- {_fenced(name)} (version {version}){mark}: {description}\n"
 
 
 def _block(skill: SkillView) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from agentmem.skills.acts import act_likeness
 from agentmem.skills.calls import SLOT, Call, is_command, is_generic, similarity, verbs, word_set
 from agentmem.skills.template import (
     Template,
@@ -21,6 +22,7 @@ from agentmem.skills.template import (
 )
 
 __all__ = [
+    "EVERYDAY_WEIGHT",
     "FORMAT",
     "Parameter",
     "Pitfall",
@@ -34,7 +36,7 @@ __all__ = [
 ]
 
 FORMAT: Final = 1
-_EVERYDAY_WEIGHT: Final = 0.4
+EVERYDAY_WEIGHT: Final = 0.4
 _SHELL_WEIGHT: Final = 0.7
 _FILE_WEIGHT: Final = 0.3
 _VERSIONED: Final = word_set("git hg jj svn")
@@ -215,7 +217,8 @@ def bind_call(step: Step, call: Call) -> dict[str, str] | None:
 
 def likeness(step: Step, call: Call) -> float:
     """Return 0 to 1, how likely a call is an instance of the step."""
-    near = similarity(as_call(step), call)
+    known = as_call(step)
+    near = max(similarity(known, call), act_likeness(known, call))
     if bind_call(step, call) is not None:
         return max(near, 0.6 if is_generic(call) else 0.9)
     return near
@@ -277,7 +280,7 @@ def _weight(call: Call) -> float:
     said = next((verbs(t) for key, t in call.leaves.items() if is_command(key)), ())
     words = said if call.tool.casefold() not in _VERSIONED else ("git", *said)
     if len(words) > 1 and words[0] in _VERSIONED and words[1] in _EVERYDAY:
-        return _EVERYDAY_WEIGHT
+        return EVERYDAY_WEIGHT
     if not is_generic(call):
         return 1.0
     return _SHELL_WEIGHT if said else _FILE_WEIGHT

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import fields, replace
-from operator import attrgetter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentmem.models import (
@@ -17,8 +16,8 @@ from agentmem.models import (
     Task,
     format_id,
     from_ms,
-    make_skill_view,
 )
+from agentmem.skills.names import parse_number
 from agentmem.skills.rows import is_whole, to_version, to_view
 from agentmem.store import skill_tasks, skill_uses, skills
 from agentmem.store.scopes import obtain
@@ -32,16 +31,18 @@ if TYPE_CHECKING:
     from agentmem.store.writer import Transaction
 
 __all__ = [
-    "approved_views",
+    "Handed",
+    "approved",
     "existing_views",
+    "hold",
     "known_fingerprints",
     "list_heads",
     "tasks",
 ]
 
 MAX_FINGERPRINTS: Final = 1_000
-_get_fields: Final = attrgetter(*(one.name for one in fields(SkillView)[:-1]))
 _HOUR_MS: Final = 3_600_000
+_DAY_MS: Final = 24 * _HOUR_MS
 
 
 def list_heads(
@@ -142,17 +143,42 @@ def known_fingerprints(opened: Opened, archive: ArchiveView) -> list[Fingerprint
     ]
 
 
-class _HandedOut(NamedTuple):
-    """The approved versions of an owner, checked, with their statistics; kept between calls."""
+class _Held(NamedTuple):
+    """One approved version as its rows are, and as an agent is handed it; None if it is not whole."""
+
+    row: tuple[Any, ...]
+    files: dict[str, bytes]
+    view: SkillView | None
+
+
+class _Shelf(NamedTuple):
+    """The approved versions of an owner, checked, with their statistics; kept between calls.
+
+    ``by_skill`` has the versions of each skill, the newest first.
+    """
 
     stamp: tuple[int, ...]
+    held: dict[tuple[int, int], _Held]
     by_skill: dict[int, dict[int, SkillView]]
-    fields: dict[int, dict[int, tuple[Any, ...]]]
-    newest: list[int]
+    newest: list[SkillView]
     relevance: Relevance
 
 
-def approved_views(
+class Handed(NamedTuple):
+    """What an agent may be handed.
+
+    Attributes:
+        views: One version of each skill.
+        scores: How well each fits the query, None without one.
+        fresh: Number and version of each skill that the session is not held to yet.
+    """
+
+    views: list[SkillView]
+    scores: list[float] | None
+    fresh: list[tuple[int, int]]
+
+
+def approved(
     opened: Opened,
     options: SkillOptions,
     scope: str,
@@ -160,86 +186,123 @@ def approved_views(
     *,
     query: str | None,
     pin: str | None,
-) -> list[SkillView]:
-    """Return the versions that an agent is handed, each whole, one a skill; with their relevance.
+) -> Handed:
+    """Return the versions that an agent may be handed, each whole, one a skill.
 
-    With ``pin`` a session keeps the version of each skill that it was first handed, as long as it
-    stays approved; skills that are new to it are pinned by this call.
+    With ``pin`` a session keeps the version of each skill that there was when it first asked, as
+    long as it stays approved: :func:`hold` notes it.
     """
     with opened.database.read() as connection:
-        held = _handed_out(opened, options, connection, scope, owner)
+        shelf = _shelf(opened, options, connection, scope, owner)
         pinned = {} if pin is None else skill_uses.pins(connection, scope, owner, pin)
-    scores: Sequence[float | None] = [None] * len(held.newest)
-    if query is not None and query.strip():
-        scores = held.relevance.of(query)
-    chosen, fresh = [], []
-    for number, score in zip(held.newest, scores, strict=True):
-        versions = held.by_skill[number]
-        version = max(versions)
-        if pin is not None and number in pinned:
-            version = pinned[number]
-            if version not in versions:
-                # The version that this session works by was retired: it gets no other one.
-                continue
-        elif pin is not None:
-            fresh.append((number, version))
-        if score is None:
-            chosen.append(versions[version])
-        else:
-            chosen.append(make_skill_view(*held.fields[number][version], score))
-    if pin is not None and fresh:
-        _pin(opened, scope, owner, pin, fresh)
-    return chosen
+    scores = shelf.relevance.of(query) if query is not None and query.strip() else None
+    if pin is None:
+        return Handed(shelf.newest, scores, [])
+    fresh = [
+        (number, next(iter(shelf.by_skill[number])))
+        for number in shelf.by_skill.keys() - pinned.keys()
+    ]
+    views: list[SkillView] = []
+    places: list[int] = []
+    for place, (number, newest) in enumerate(zip(shelf.by_skill, shelf.newest, strict=True)):
+        version = pinned.get(number)
+        # If the version that the session works by was retired it gets no other one.
+        view = newest if version in (None, newest.version) else shelf.by_skill[number].get(version)
+        if view is not None:
+            views.append(view)
+            places.append(place)
+    if scores is not None and len(places) < len(scores):
+        scores = [scores[place] for place in places]
+    return Handed(views, scores, sorted(fresh))
 
 
-def _pin(
-    opened: Opened, scope: str, owner: str, session: str, fresh: list[tuple[int, int]]
+def hold(
+    opened: Opened,
+    scope: str,
+    owner: str,
+    session: str,
+    *,
+    fresh: Sequence[tuple[int, int]],
+    shown: Sequence[SkillView],
 ) -> None:
-    now_ms = opened.now_ms()
+    """Hold a session to versions ``(skill, version)``, and note the use of what it is shown then.
+
+    Without something fresh nothing is written. A use is noted once a day: staleness asks no more.
+    """
+    if not fresh:
+        return
+    now = opened.now_ms()
+    day_ago = from_ms(now - _DAY_MS)
+    used = [
+        (parse_number(view.id, "skill"), view.version)
+        for view in shown
+        if view.last_used is None or view.last_used < day_ago
+    ]
 
     def operation(transaction: Transaction) -> None:
         connection = transaction.connection
-        skill_uses.pin(connection, obtain(connection, scope), owner, session, fresh, now_ms=now_ms)
+        skill_uses.pin(connection, obtain(connection, scope), owner, session, fresh)
+        skill_uses.note_use(connection, used, now_ms=now)
 
     opened.database.write(operation)
 
 
-def _handed_out(
+def _shelf(
     opened: Opened, options: SkillOptions, connection: apsw.Connection, scope: str, owner: str
-) -> _HandedOut:
+) -> _Shelf:
+    """Return an owner's approved versions; after any write the rows are compared with those held.
+
+    What was checked and says the same still is whole: only what says something else is hashed.
+    """
     from agentmem.skills.relevance import Relevance
 
     key: Any = ("handed out", scope, owner, options.stale_days)
-    # What any connection wrote since changes one of them; a foreign one the last.
-    stamp = (
-        opened.database.counter.value,
-        id(connection),
-        int(connection.pragma("data_version")),
-        opened.now_ms() // _HOUR_MS,
-    )
-    with opened.cache_lock:
-        held: _HandedOut | None = opened.cache.get(key)
-    if held is not None and held.stamp == stamp:
-        return held
     now_ms = opened.now_ms()
-    by_skill: dict[int, dict[int, SkillView]] = {}
-    for skill, row in skills.handed_out(connection, scope, owner):
-        files = skills.resources(connection, skill.id, row.version)
-        if is_whole(skill, row, files):
-            by_skill.setdefault(skill.id, {})[row.version] = to_view(
-                skill, row, now_ms=now_ms, stale_days=options.stale_days, paths=tuple(files)
-            )
-    newest = list(by_skill)
-    views = [by_skill[number][max(by_skill[number])] for number in newest]
-    relevance = Relevance([(view.name, view.description, view.body) for view in views])
-    field_values = {
-        number: {version: _get_fields(view) for version, view in versions.items()}
-        for number, versions in by_skill.items()
-    }
-    held = _HandedOut(stamp, by_skill, field_values, newest, relevance)
+    # What any connection wrote since changes one of the first three; a foreign one the last of them.
+    stamp = (
+        opened.database.counter.value, id(connection), int(connection.pragma("data_version")),
+        now_ms // _HOUR_MS,
+    )  # fmt: skip
     with opened.cache_lock:
-        opened.cache[key] = held
-    return held
+        old: _Shelf | None = opened.cache.get(key)
+    if old is not None and old.stamp == stamp:
+        return old
+    is_same_hour = old is not None and old.stamp[-1] == stamp[-1]
+    before = old.held if old is not None else {}
+    files = skills.handed_out_resources(connection, scope, owner)
+    held: dict[tuple[int, int], _Held] = {}
+    by_skill: dict[int, dict[int, SkillView]] = {}
+    for at, values in skills.handed_out(connection, scope, owner):
+        own = files.get(at, {})
+        one = before.get(at)
+        if one is None or not is_same_hour or one.row != values or one.files != own:
+            skill, row = skills.split(values)
+            if one is not None and one.files == own and skills.says_the_same(one.row, values):
+                is_sound = one.view is not None
+            else:
+                is_sound = is_whole(skill, row, own)
+            view = None
+            if is_sound:
+                view = to_view(
+                    skill, row, now_ms=now_ms, stale_days=options.stale_days, paths=tuple(own)
+                )
+            one = _Held(values, own, view)
+        held[at] = one
+        if one.view is not None:
+            by_skill.setdefault(at[0], {})[at[1]] = one.view
+    newest = [next(iter(versions.values())) for versions in by_skill.values()]
+    if old is not None and [_words(v) for v in old.newest] == [_words(v) for v in newest]:
+        relevance = old.relevance
+    else:
+        relevance = Relevance([_words(view) for view in newest])
+    shelf = _Shelf(stamp, held, by_skill, newest, relevance)
+    with opened.cache_lock:
+        opened.cache[key] = shelf
+    return shelf
+
+
+def _words(view: SkillView) -> tuple[str, str, str]:
+    return view.name, view.description, view.body
 
 
 def tasks(opened: Opened, scope: str, *, states: Sequence[str], limit: int) -> list[Task]:

@@ -17,6 +17,9 @@ from agentmem.skills.template import Slot, Template, bind, generalised
 __all__ = ["Refinement", "covered", "refine"]
 
 _MIN_SHARE: Final = 0.6
+_LEAST_SHARE: Final = 0.45
+_LEAST_OF_RUN: Final = 0.4
+_MIN_ACTS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +42,8 @@ class Refinement:
 def covered(procedure: Procedure, calls: Sequence[Call]) -> tuple[float, Pairing] | None:
     """Return how much of the procedure the calls are, 0 to 1, if they are a run of it.
 
-    A run has most of the steps, one that changes something among them, and not much else that
-    changes something.
+    A run has most of the steps, or nearly half of them and little else; of what changes something
+    in either at least half is in both.
     """
     if len(calls) < MIN_STEPS:
         return None
@@ -49,18 +52,24 @@ def covered(procedure: Procedure, calls: Sequence[Call]) -> tuple[float, Pairing
     if len(found.pairs) < MIN_STEPS:
         return None
     steps = [procedure.steps[i] for i, _ in found.pairs]
-    if not any(s.is_effect for s in steps) and any(s.is_effect for s in procedure.steps):
-        return None
     share = weight(steps) / weight(procedure.steps)
-    if share < _MIN_SHARE:
+    paired = {j for _, j in found.pairs} | found.repeats
+    strange = [c for j, c in enumerate(calls) if j not in paired]
+    of_run = weight(steps) / (weight(steps) + weight(strange))
+    if share < _MIN_SHARE and (share < _LEAST_SHARE or of_run < _MIN_SHARE):
+        return None
+    if of_run < _LEAST_OF_RUN:
+        return None
+    acts = [s for s in procedure.steps if s.is_effect]
+    done = [s for s in steps if s.is_effect]
+    others = [c for c in strange if is_effect(c)]
+    # What is changed says more of an aim than what is looked at.
+    if acts and len(done) < _MIN_ACTS * min(len(acts), len(done) + len(others)):
+        return None
+    if acts and not done:
         return None
     said = [s for s in procedure.steps if not is_generic(Call(s.tool, {}))]
     if said and not any(s in steps for s in said):
-        return None
-    paired = {j for _, j in found.pairs} | found.repeats
-    effects = [j for j, c in enumerate(calls) if is_effect(c)]
-    strange = sum(1 for j in effects if j not in paired)
-    if strange > max(2, len(steps)):
         return None
     return share, found
 
@@ -78,6 +87,8 @@ def refine(procedure: Procedure, run: Run) -> Refinement | None:
     names = {p.name for p in procedure.parameters}
     fresh: list[str] = []
     for i, j in found.pairs:
+        if steps[i].tool != calls[j].tool:
+            continue  # by other means: nothing to learn for the step's own words
         step, grown = _fitted(steps[i], calls[j], names, fresh)
         if grown:
             news.append(f"step {i + 1} varies more than was known")
@@ -153,6 +164,8 @@ def _unlinked(
     """
     seen: dict[tuple[int, str, int], tuple[str, str]] = {}
     for i, j in found.pairs:
+        if steps[i].tool != calls[j].tool:
+            continue
         for key, template in steps[i].args.items():
             text = calls[j].leaves.get(key)
             bound = bind(_apart(template), text) if text is not None else None

@@ -20,6 +20,7 @@ from agentmem.models import (
 from agentmem.skills.names import check_name, check_text, parse_number
 from agentmem.store import skills
 from agentmem.store.skills import (
+    SKILL_TIER,
     EvidenceRow,
     SkillRow,
     VersionRow,
@@ -42,9 +43,6 @@ __all__ = [
     "to_version",
     "to_view",
 ]
-
-SKILL_TIER: Final = 4
-"""Stands for skills in the log of changes."""
 
 MAX_DESCRIPTION: Final = 1_024
 MAX_BODY: Final = 50_000

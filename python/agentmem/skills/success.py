@@ -6,20 +6,24 @@ Results are read here as data, for their outcome only; no word of them goes furt
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from agentmem.models.skills import ArchiveCall, ArchiveView
+from agentmem.skills.acts import is_reading
 from agentmem.skills.calls import (
     ALIKE,
     Call,
     flatten,
     is_check,
+    is_command,
     is_effect,
     is_noise,
     similarity,
+    verbs,
 )
+from agentmem.skills.procedure import EVERYDAY_WEIGHT, weight
 
 __all__ = ["Verdict", "calls_of", "has_failed", "judge"]
 
@@ -33,6 +37,11 @@ _FAILED = re.compile(
     r"|\bsegmentation fault\b|\bcould not compile\b|\bpanicked at\b",
     re.IGNORECASE | re.MULTILINE,
 )
+_NAME = re.compile(r"[\w.-]{3,}")
+_SHORTEST_NAME: Final = 5
+_GIVEN_CHARS: Final = 200
+"""A short result may be the id of what a call made; a long one is data of many things."""
+
 _RAISED = re.compile(r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)(?::|$)", re.MULTILINE)
 _COUNTED = re.compile(
     r"(?<![\w.])([1-9]\d*)\s+(?:tests?\s+)?(?:failed|failures?|errors?|failing)\b", re.IGNORECASE
@@ -129,7 +138,8 @@ def judge(archive: ArchiveView, calls: Sequence[Call]) -> Verdict:
 
     The host's word counts first. Without one: an answer that the user refuses, an interrupted or
     abandoned run, a last check that fails and an error that nothing made good all mean failure;
-    otherwise the last check, or an answer after calls that worked, mean success.
+    otherwise the last check, or a look at what was changed, mean success. That calls worked and
+    an answer was given shows nothing: only the host knows whether it was what was wanted.
     """
     if calls and _HANDED_OVER.search(calls[-1].tool):
         return Verdict(False, "the work was handed over")
@@ -150,10 +160,13 @@ def judge(archive: ArchiveView, calls: Sequence[Call]) -> Verdict:
         return Verdict(False, "the assistant gave up")
     if calls and archive.calls and archive.calls[-1].outcome == "pending" and not said:
         return Verdict(False, "the last call has no result")
-    return _by_outcomes([c for c in calls if not is_noise(c)], answered=bool(said))
+    kept = [c for c in calls if not is_noise(c)]
+    results = {c.place: archive.calls[c.place].result or "" for c in kept}
+    given = {place: text for place, text in results.items() if len(text) <= _GIVEN_CHARS}
+    return _by_outcomes(kept, given, answered=bool(said))
 
 
-def _by_outcomes(calls: Sequence[Call], *, answered: bool) -> Verdict:
+def _by_outcomes(calls: Sequence[Call], given: Mapping[int, str], *, answered: bool) -> Verdict:
     checks = [i for i, c in enumerate(calls) if is_check(c)]
     if checks and calls[checks[-1]].failed:
         return Verdict(False, "the last check failed")
@@ -167,6 +180,34 @@ def _by_outcomes(calls: Sequence[Call], *, answered: bool) -> Verdict:
             return Verdict(False, "an error was left as it was")
     if checks:
         return Verdict(True, "the last check passed")
-    if calls and not calls[-1].failed and (answered or is_effect(calls[-1])):
-        return Verdict(True, "the calls worked and the answer stood")
+    if _was_looked_at(calls, given) and not calls[-1].failed and (answered or is_effect(calls[-1])):
+        return Verdict(True, "what was changed was looked at afterwards")
     return Verdict(False, "nothing shows that it succeeded")
+
+
+def _was_looked_at(calls: Sequence[Call], given: Mapping[int, str]) -> bool:
+    """Whether a look-up that worked names what a call before it changed or made.
+
+    Reading a file or the log of version control shows what was written, not that it works.
+    """
+    changed: set[str] = set()
+    for call in calls:
+        if call.failed:
+            continue
+        if is_effect(call):
+            changed |= _named(call) | _names(given.get(call.place, ""))
+        elif changed & _named(call) and weight([call]) > EVERYDAY_WEIGHT and not is_reading(call):
+            return True
+    return False
+
+
+def _named(call: Call) -> set[str]:
+    """Return what a call's arguments may name one thing by."""
+    texts = [(path, text[:2_000]) for path, text in call.leaves.items()]
+    common = {word for path, text in texts if is_command(path) for word in verbs(text)}
+    return {name for _, text in texts for name in _names(text)} - common
+
+
+def _names(text: str) -> set[str]:
+    words = {w.strip(".-") for w in _NAME.findall(text.casefold())}
+    return {w for w in words if len(w) >= _SHORTEST_NAME or any(c.isdigit() for c in w)}

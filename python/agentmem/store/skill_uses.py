@@ -15,6 +15,7 @@ __all__ = [
     "fingerprints",
     "forget_archives",
     "insert_fingerprint",
+    "note_use",
     "pin",
     "pins",
     "spend_fingerprints",
@@ -73,18 +74,19 @@ def pin(
     owner: str,
     session: str,
     held: Iterable[tuple[int, int]],
-    *,
-    now_ms: int,
 ) -> None:
     """Hold a session to versions ``(skill, version)``; a pin that is there already stays."""
-    held = list(held)
     connection.executemany(
         "INSERT OR IGNORE INTO skill_pins VALUES (?,?,?,?,?)",
         [(scope_id, owner, session, skill, version) for skill, version in held],
     )
+
+
+def note_use(connection: apsw.Connection, used: Iterable[tuple[int, int]], *, now_ms: int) -> None:
+    """Note when versions ``(skill, version)`` were used."""
     connection.executemany(
         "UPDATE skill_versions SET used_ms = ? WHERE skill_id = ? AND version = ?",
-        [(now_ms, skill, version) for skill, version in held],
+        [(now_ms, skill, version) for skill, version in used],
     )
 
 
@@ -140,8 +142,10 @@ def forget_archives(connection: apsw.Connection, archive_ids: Sequence[int]) -> 
     for statement in (
         "DELETE FROM skill_fingerprints WHERE archive_id IN (SELECT value FROM json_each(?))",
         (
-            "UPDATE skill_tasks SET result = NULL "
+            "UPDATE skill_tasks SET result = NULL, "
+            "error = iif(error IS NULL, NULL, 'it quoted what was forgotten') "
             "WHERE archive_id IN (SELECT value FROM json_each(?))"
         ),
+        ("UPDATE skill_archives SET intent = NULL WHERE id IN (SELECT value FROM json_each(?))"),
     ):
         connection.execute(statement, (wanted,))

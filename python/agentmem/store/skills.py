@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import apsw
 
 __all__ = [
+    "SKILL_TIER",
     "EvidenceRow",
     "SkillRow",
     "VersionRow",
@@ -22,6 +23,7 @@ __all__ = [
     "evidence",
     "find",
     "handed_out",
+    "handed_out_resources",
     "hash_of",
     "heads",
     "insert",
@@ -33,11 +35,16 @@ __all__ = [
     "pass_over",
     "raise_head",
     "resources",
+    "says_the_same",
     "select_version",
     "similar",
+    "split",
     "tampered",
     "versions",
 ]
+
+SKILL_TIER: Final = 4
+"""Stands for skills in the log of changes."""
 
 
 class SkillRow(NamedTuple):
@@ -193,15 +200,52 @@ def similar(
 
 def handed_out(
     connection: apsw.Connection, scope: str, owner: str
-) -> list[tuple[SkillRow, VersionRow]]:
-    """Return an owner's skills with every approved version, the newest first."""
+) -> list[tuple[tuple[int, int], tuple[Any, ...]]]:
+    """Return an owner's approved versions, a skill's newest first: key, and its row to compare.
+
+    :func:`split` makes the skill and the version of such a row.
+    """
     clause, bindings = subtree_clause(scope)
     cursor = connection.execute(
-        f"{_WITH_SKILL} WHERE owner = ? AND state = 'approved' AND {clause} "
-        "ORDER BY scopes.path, name, skill_versions.version DESC",
+        f"{_WITH_SKILL} WHERE owner = ? AND state = 'approved' AND {clause}", (owner, *bindings)
+    )
+    # Sorted here: SQLite would carry the bodies through its sorter.
+    rows: list[Any] = sorted(cursor, key=lambda row: (row[1], row[2], -row[7]))
+    return [((row[0], row[7]), row) for row in rows]
+
+
+def split(row: tuple[Any, ...]) -> tuple[SkillRow, VersionRow]:
+    """Return the skill and the version of a row that has both."""
+    return SkillRow._make(row[:6]), VersionRow._make(row[6:])
+
+
+def says_the_same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Whether two rows of :func:`handed_out` have all that the hash is over, and the hash, alike."""
+    mine, its = split(one), split(other)
+    return mine[0].name == its[0].name and all(
+        getattr(mine[1], name) == getattr(its[1], name)
+        for name in ("description", "body", "metadata", "hash")
+    )
+
+
+def handed_out_resources(
+    connection: apsw.Connection, scope: str, owner: str
+) -> dict[tuple[int, int], dict[str, bytes]]:
+    """Return the files of an owner's approved versions, by skill and version, in order."""
+    clause, bindings = subtree_clause(scope)
+    found: dict[tuple[int, int], dict[str, bytes]] = {}
+    cursor = connection.execute(
+        "SELECT skills.id, skill_versions.version, skill_resources.path, content "
+        "FROM skills JOIN scopes ON scopes.id = scope_id "
+        "JOIN skill_versions ON skill_versions.skill_id = skills.id "
+        "JOIN skill_resources ON skill_resources.skill_id = skills.id "
+        "AND skill_resources.version = skill_versions.version "
+        f"WHERE owner = ? AND state = 'approved' AND {clause} ORDER BY skill_resources.path",
         (owner, *bindings),
     )
-    return [(SkillRow._make(row[:6]), VersionRow._make(row[6:])) for row in cursor]
+    for number, version, path, content in cursor:
+        found.setdefault((number, version), {})[path] = content
+    return found
 
 
 def versions(connection: apsw.Connection, skill_id: int) -> list[VersionRow]:

@@ -17,10 +17,12 @@ from agentmem.store import (
     scenes,
     scopes,
     selection,
+    skill_withdrawal,
     turns,
 )
 from agentmem.store.index_rows import fact_index_rows
 from agentmem.store.links import delete_links, dependants, source_numbers
+from agentmem.store.skills import SKILL_TIER
 from agentmem.tiers.forget_choice import Selector, make_selector, select_facts
 from agentmem.tiers.steps import abstract_scope
 
@@ -34,6 +36,8 @@ __all__ = ["forget", "forget_rows", "remove_rows", "select_facts"]
 
 TABLES: Mapping[int, Any] = {0: turns, 1: facts, 2: scenes, 3: personas}
 Row = tuple[int, int]
+_RETENTION = "retention"
+"""A skill outlives what is only old."""
 
 
 @dataclass(slots=True)
@@ -163,7 +167,7 @@ def forget_rows(opened: Opened, scope: str, selector: Selector, *, dry_run: bool
     if dry_run:
         with opened.database.read() as connection:
             going = _closure(connection, selector.rows(connection, scope))
-            counts = _counts(connection, going)
+            counts = _counts(connection, going, selector)
             if selector.scope is not None:
                 sessions = selection.count_sessions(connection, selector.scope)
                 counts |= {"sessions": sessions} if sessions else {}
@@ -176,9 +180,11 @@ def forget_rows(opened: Opened, scope: str, selector: Selector, *, dry_run: bool
     ) -> tuple[_Going, dict[str, int], int | None, dict[int, str]]:
         connection = transaction.connection
         going = _closure(connection, selector.rows(connection, scope))
-        counts = _counts(connection, going)
+        counts = _counts(connection, going, selector)
         paths = selection.scopes_of(connection, sorted(going.rows))
         if going.rows:
+            if selector.op != _RETENTION:
+                _withdraw_skills(transaction, going, now_ms=now_ms)
             _delete(transaction, going, now_ms=now_ms, given=given)
         if selector.scope is not None:
             gone = selection.drop_scope(connection, selector.scope)
@@ -205,6 +211,15 @@ def forget_rows(opened: Opened, scope: str, selector: Selector, *, dry_run: bool
     return _outcome(going, counts, dry_run=False, receipt=receipt)
 
 
+def _withdraw_skills(transaction: Transaction, going: _Going, *, now_ms: int) -> None:
+    changed = skill_withdrawal.withdraw(transaction.connection, _turns(going), now_ms=now_ms)
+    transaction.change_many("skill", SKILL_TIER, dict.fromkeys(changed))
+
+
+def _turns(going: _Going) -> list[int]:
+    return sorted(number for tier, number in going.rows if tier == 0)
+
+
 def _abstract(opened: Opened, scope_id: int, path: str) -> None:
     """Write a scope's persona again; a failure stays as a job, as in ``consolidate``."""
     try:
@@ -218,13 +233,16 @@ def _abstract(opened: Opened, scope_id: int, path: str) -> None:
         )
 
 
-def _counts(connection: apsw.Connection, going: _Going) -> dict[str, int]:
+def _counts(connection: apsw.Connection, going: _Going, selector: Selector) -> dict[str, int]:
     counts: dict[str, int] = {}
     for tier, _ in sorted(going.rows):
         counts[f"L{tier}"] = counts.get(f"L{tier}", 0) + 1
     counts |= selection.rows_gone(connection, sorted(going.rows))
     if going.scenes:
         counts["scenes_made_again"] = len(going.scenes)
+    if selector.op != _RETENTION and (ids := _turns(going)):
+        resting = skill_withdrawal.resting_on(connection, ids)
+        counts |= {"skills_withdrawn": len(resting)} if resting else {}
     return counts
 
 
