@@ -6,16 +6,19 @@ and prints the tables. Sizes are shares of the raw log: names, compact arguments
 
 from __future__ import annotations
 
+import gzip
 import json
+import statistics
 import time
 
 import orjson
 import pytest
 import zstandard
 from tests.carry_over import carried, carry_over
-from tests.real_logs import real_logs
+from tests.real_logs import data_folder, real_logs
 
 from agentmem.toollog import ToolCall, compress, estimate_tokens, parse
+from agentmem.toollog.formats import tool_calls
 
 FAMILIES = ("airline", "claude-code", "swe-agent")
 
@@ -160,3 +163,30 @@ def test_speed_beside_a_json_reader_and_a_compressor(calls):
     ):
         print(f"  {name:24} {amount / max(seconds, 1e-9) / 1e6:8.1f} MB/s")
     assert parse(text) == compress(calls).steps
+
+
+def test_from_jsonl_at_half_the_speed_of_a_json_reader():
+    """A session file to its diagram, beside orjson on every line of it, in turns."""
+    path = data_folder() / "toollogs" / "claude-code" / "session-a.jsonl.gz"
+    if not path.exists():
+        pytest.skip("needs the tool logs of AGENTMEM_DATA")
+    data = gzip.decompress(path.read_bytes())
+
+    def decode():
+        for line in data.splitlines():
+            orjson.loads(line)
+
+    def draw():
+        return str(compress(tool_calls(data)))
+
+    def seconds(function):
+        start = time.process_time()
+        function()
+        return time.process_time() - start
+
+    records = [orjson.loads(line) for line in data.splitlines()]
+    assert draw() == str(compress(tool_calls(records)))
+    ratios = [seconds(decode) / seconds(draw) for _ in range(21)]
+    speed = len(data) / min(seconds(draw) for _ in range(5)) / 1e6
+    print(f"\n  from JSONL {speed:8.1f} MB/s, {statistics.median(ratios):.2f} of orjson.loads")
+    assert statistics.median(ratios) >= 0.5

@@ -1,9 +1,10 @@
 //! What a call was asked to do, in a few words.
 
-use super::json::{self, Brief};
+use super::json::{self, Brief, Number};
 use super::model::Arguments;
 use super::outcome::Kind;
 use super::words::{line_count, mask, one_line, push_field};
+use memchr::memmem;
 use std::fmt::Write as _;
 
 /// Bytes of a summary that are kept before a level cuts it.
@@ -133,7 +134,7 @@ fn of_file(out: &mut String, object: &Brief<'_>) {
         let _ = write!(out, " {}L", line_count(content));
     }
     let number = |key: &str| match object.get(key) {
-        Some(Brief::Number(text)) => text.parse::<u64>().ok(),
+        Some(Brief::Number(Number::Unsigned(number))) => Some(*number),
         _ => None,
     };
     match (number("offset"), number("limit")) {
@@ -157,18 +158,13 @@ fn of_file(out: &mut String, object: &Brief<'_>) {
 
 /// Lines added and removed once the common head and tail are taken off.
 fn changed_lines(old: &str, new: &str) -> (usize, usize) {
-    let old: Vec<&str> = old.lines().collect();
-    let new: Vec<&str> = new.lines().collect();
-    let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-    let most = old.len().min(new.len()) - head;
-    let tail = old
-        .iter()
-        .rev()
-        .zip(new.iter().rev())
-        .take(most)
-        .take_while(|(a, b)| a == b)
-        .count();
-    (new.len() - head - tail, old.len() - head - tail)
+    let (removed, added) = (line_count(old), line_count(new));
+    let is_same = |(a, b): &(&str, &str)| a == b;
+    let head = old.lines().zip(new.lines()).take_while(is_same).count();
+    let most = removed.min(added) - head;
+    let backwards = old.lines().rev().zip(new.lines().rev()).take(most);
+    let tail = backwards.take_while(is_same).count();
+    (added - head - tail, removed - head - tail)
 }
 
 /// A shell command without what says nothing: leading `cd`, redirections, a final `tail`, here-document bodies.
@@ -198,10 +194,11 @@ pub(super) fn command(text: &str) -> String {
             break;
         }
     }
-    if let Some((before, after)) = out.rsplit_once(" | ") {
+    if let Some(pipe) = memmem::rfind(out.as_bytes(), b" | ") {
+        let after = out.get(pipe + 3..).unwrap_or_default();
         let is_cut = after.starts_with("tail") || after.starts_with("head");
         if is_cut && !after.contains(['&', ';', '>']) {
-            out.truncate(before.len());
+            out.truncate(pipe);
         }
     }
     if !more.is_empty() {

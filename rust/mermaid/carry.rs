@@ -1,7 +1,11 @@
 //! Identifiers in a result that a task is likely to need again.
 
+use super::bytes::{AT, DIGIT, DOT, JOINT, LOWER, Looks, OTHER, SLASH, UPPER, is_mark, part};
 use super::words::{holds_secret, is_private};
+use memchr::memmem::Finder;
 use rustc_hash::FxHashSet;
+use std::ops::ControlFlow;
+use std::sync::LazyLock;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes of a result that are searched: its head, and its tail.
@@ -16,7 +20,7 @@ const KEPT_BYTES: usize = 900;
 const SHORTEST_SECRET: usize = 15;
 
 /// How likely a word is to be used again; lower is likelier.
-pub(super) const CLASSES: u8 = 4;
+const CLASSES: usize = 4;
 
 /// Whether this ending makes a dotted word a file's name rather than an attribute.
 fn is_extension(ending: &str) -> bool {
@@ -68,27 +72,84 @@ fn is_extension(ending: &str) -> bool {
     )
 }
 
-/// Candidate identifiers of one result, in order of appearance.
+/// Candidate identifiers of one result, the likeliest first, those of a class in order of appearance.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Candidates {
     words: String,
-    classes: Vec<u8>,
+    /// Where each word stood in the result, and its end in `words`.
+    places: Vec<(u32, u16)>,
 }
 
 impl Candidates {
-    /// `(class, word)` in order of appearance.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u8, &str)> {
-        self.classes.iter().copied().zip(self.words.split('\n'))
+    /// `(place in the result, word)`.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
+        let mut start = 0;
+        self.places.iter().map(move |(place, end)| {
+            let range = start..usize::from(*end);
+            start = range.end;
+            (*place, self.words.get(range).unwrap_or_default())
+        })
     }
 }
 
 /// Space that is used again for each result.
 #[derive(Clone, Default)]
 pub(super) struct Scratch {
-    /// Class, start and end of each word.
-    found: Vec<(u8, u32, u32)>,
-    kept: Vec<usize>,
+    /// Start and end of the words of each class but the likeliest.
+    waiting: [Vec<(u32, u32)>; CLASSES],
+    kept: Kept,
+}
+
+/// The words of one result that are wanted so far.
+#[derive(Clone, Default)]
+struct Kept {
+    /// Start and end.
+    words: Vec<(u32, u32)>,
+    bytes: usize,
     seen: FxHashSet<u64>,
+}
+
+impl Kept {
+    /// Keeps a word that is new; breaks once no more are wanted.
+    fn offer(
+        &mut self,
+        result: &str,
+        (start, end): (u32, u32),
+        is_known: &impl Fn(u64) -> bool,
+    ) -> ControlFlow<()> {
+        let hash = hash_of(result.get(start as usize..end as usize).unwrap_or_default());
+        if self.seen.insert(hash) && !is_known(hash) {
+            self.words.push((start, end));
+            self.bytes += (end - start + 1) as usize;
+            if self.words.len() >= KEPT || self.bytes > KEPT_BYTES {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Scratch {
+    /// Finds the words that are wanted: the likeliest first, each class in order of appearance.
+    fn find(&mut self, result: &str, is_known: &impl Fn(u64) -> bool) -> ControlFlow<()> {
+        let Self { waiting, kept } = self;
+        let head = result.floor_char_boundary(HEAD);
+        let tail = result.ceil_char_boundary(result.len().saturating_sub(TAIL).max(head));
+        for (from, to) in [(0, head), (tail, result.len())] {
+            let part = result.get(from..to).unwrap_or_default();
+            words(part, &mut |class, start, end| {
+                // Results are far shorter than 4 GB: Python could not hold them twice.
+                let (start, end) = ((from + start) as u32, (from + end) as u32);
+                match waiting.get_mut(usize::from(class)) {
+                    Some(waiting) if class > 0 => waiting.push((start, end)),
+                    _ => kept.offer(result, (start, end), is_known)?,
+                }
+                ControlFlow::Continue(())
+            })?;
+        }
+        let mut waiting = waiting.iter().flatten();
+        waiting.try_for_each(|word| kept.offer(result, *word, is_known))
+    }
 }
 
 /// The candidates of a result whose hash `is_known` does not hold.
@@ -97,60 +158,28 @@ pub(super) fn candidates(
     scratch: &mut Scratch,
     is_known: impl Fn(u64) -> bool,
 ) -> Candidates {
-    let Scratch { found, kept, seen } = scratch;
-    found.clear();
-    kept.clear();
-    seen.clear();
-    let head = result.floor_char_boundary(HEAD);
-    words(
-        result.get(..head).unwrap_or_default(),
-        &mut |class, start, end| found.push((class, start as u32, end as u32)),
-    );
-    if result.len() > head {
-        let from = result.ceil_char_boundary(result.len().saturating_sub(TAIL).max(head));
-        words(
-            result.get(from..).unwrap_or_default(),
-            &mut |class, start, end| {
-                // Results are far shorter than 4 GB: Python could not hold them twice.
-                found.push((class, (from + start) as u32, (from + end) as u32));
-            },
-        );
-    }
-    let word = |start: u32, end: u32| result.get(start as usize..end as usize).unwrap_or_default();
-    // The likeliest first, each in order of appearance; then back to that order.
-    let mut bytes = 0;
-    'classes: for wanted in 0..CLASSES {
-        for (index, (class, start, end)) in found.iter().enumerate() {
-            if *class != wanted {
-                continue;
-            }
-            if kept.len() >= KEPT || bytes > KEPT_BYTES {
-                break 'classes;
-            }
-            let hash = hash_of(word(*start, *end));
-            if !is_known(hash) && seen.insert(hash) {
-                bytes += (end - start + 1) as usize;
-                kept.push(index);
-            }
-        }
-    }
-    kept.sort_unstable();
+    scratch.waiting.iter_mut().for_each(Vec::clear);
+    scratch.kept.words.clear();
+    scratch.kept.bytes = 0;
+    scratch.kept.seen.clear();
+    // Whether it broke off does not matter: what is wanted is kept.
+    let _ = scratch.find(result, &is_known);
+    let Kept { words, bytes, .. } = &scratch.kept;
     let mut out = Candidates {
-        words: String::with_capacity(bytes),
-        classes: Vec::with_capacity(kept.len()),
+        words: String::with_capacity(*bytes),
+        places: Vec::with_capacity(words.len()),
     };
-    for (class, start, end) in kept.iter().filter_map(|index| found.get(*index)) {
-        let word = word(*start, *end);
-        if word.len() >= SHORTEST_SECRET && holds_secret(word) {
-            continue;
-        }
-        if !out.classes.is_empty() {
-            out.words.push('\n');
-        }
-        out.words.push_str(word);
-        out.classes.push(*class);
+    for (start, end) in words {
+        let range = *start as usize..*end as usize;
+        out.words.push_str(result.get(range).unwrap_or_default());
+        out.places.push((*start, out.words.len() as u16));
     }
     out
+}
+
+/// Whether a word is a secret itself.
+pub(super) fn is_secret(word: &str) -> bool {
+    word.len() >= SHORTEST_SECRET && holds_secret(word)
 }
 
 /// What a word is known by.
@@ -158,58 +187,7 @@ pub(super) fn hash_of(word: &str) -> u64 {
     xxh3_64(word.as_bytes())
 }
 
-const LOWER: u8 = 1;
-const UPPER: u8 = 2;
-const DIGIT: u8 = 4;
-const SLASH: u8 = 8;
-const JOINT: u8 = 16;
-const DOT: u8 = 32;
-const OTHER: u8 = 64;
-const AT: u8 = 128;
-
-/// What a byte makes of a word; 0 ends it.
-const PARTS: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        table[byte] = match byte as u8 {
-            b'a'..=b'z' => LOWER,
-            b'A'..=b'Z' => UPPER,
-            b'0'..=b'9' => DIGIT,
-            b'/' => SLASH,
-            b'_' => JOINT,
-            b'.' => DOT,
-            b'-' | b'#' | b'$' | 0x80..=0xFF => OTHER,
-            b'@' => AT,
-            _ => 0,
-        };
-        byte += 1;
-    }
-    table
-};
-
-fn part(byte: u8) -> u8 {
-    PARTS.get(usize::from(byte)).copied().unwrap_or(0)
-}
-
-/// Bytes that a scan passes over: small letters, and ends of words that say nothing of the word before.
-const PLAIN: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        table[byte] = match PARTS[byte] {
-            LOWER => true,
-            0 => !matches!(byte as u8, b'"' | b'\\' | b'=' | b':'),
-            _ => false,
-        };
-        byte += 1;
-    }
-    table
-};
-
-fn is_plain(byte: u8) -> bool {
-    PLAIN.get(usize::from(byte)).copied().unwrap_or(false)
-}
+static BEARER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("bearer"));
 
 /// Whether the last word of plain bytes is `bearer` before a blank.
 fn ends_in_bearer(plain: &[u8]) -> bool {
@@ -224,37 +202,32 @@ fn ends_in_bearer(plain: &[u8]) -> bool {
         })
 }
 
-/// Calls `each` with the class, start and end of every word that may name something.
+/// Calls `each` with the class, start and end of every word that may name something, until it breaks.
 ///
-/// Words of small letters alone are passed over byte by byte: only what follows one, or another sort of byte in it,
-/// makes it worth a look.
-pub(super) fn words(text: &str, each: &mut impl FnMut(u8, usize, usize)) {
+/// Words of small letters alone are passed over: only what follows one, or another sort of byte in it, makes it worth
+/// a look.
+pub(super) fn words(
+    text: &str,
+    each: &mut impl FnMut(u8, usize, usize) -> ControlFlow<()>,
+) -> ControlFlow<()> {
     let bytes = text.as_bytes();
     let byte = |index: usize| bytes.get(index).copied().unwrap_or(b' ');
     let holds_word = |from: usize, to: usize| {
         let between = bytes.get(from..to).unwrap_or_default();
         between.iter().any(|byte| part(*byte) != 0)
     };
+    let holds_bearer = BEARER.find(bytes).is_some();
     let mut private = false;
     // Where the name of a secret ended: the next word is one.
     let mut secret_from: Option<usize> = None;
     // The line number before, in a listing that numbers its lines: the next one says nothing new.
     let mut line_number = 0u64;
-    // All before is settled; from here to `at` all bytes are plain or end words.
+    // All before is settled; from here to the next look all bytes are small letters or end words.
     let mut settled = 0;
-    let mut at = 0;
-    while let Some(skipped) = bytes
-        .get(at..)
-        .and_then(|rest| rest.iter().position(|byte| !is_plain(*byte)))
-    {
-        at += skipped;
-        if matches!(byte(at), b'"' | b'=' | b':') && (at == settled || part(byte(at - 1)) == 0) {
-            at += 1;
-            continue;
-        }
-        let before = bytes.get(settled..at).unwrap_or_default();
-        let letters = before.iter().rev().take_while(|byte| part(**byte) != 0);
-        let start = at - letters.count();
+    let mut looks = Looks::of(bytes);
+    // What ends a settled word is no end of another.
+    while let Some(mut at) = looks.next(settled + usize::from(is_mark(byte(settled)))) {
+        let start = looks.start(at, settled);
         let mut parts = if start < at { LOWER } else { 0 };
         while let Some(&next) = bytes.get(at) {
             let more = part(next);
@@ -267,15 +240,14 @@ pub(super) fn words(text: &str, each: &mut impl FnMut(u8, usize, usize)) {
         let before = bytes.get(settled..start).unwrap_or_default();
         if parts == 0 {
             // The letter after a backslash is an escape, not a word's first.
-            let is_next =
-                secret_from.is_some_and(|from| !holds_word(from, at)) || ends_in_bearer(before);
-            at += 2;
-            settled = at;
-            secret_from = is_next.then_some(at);
+            let is_next = secret_from.is_some_and(|from| !holds_word(from, at))
+                || holds_bearer && ends_in_bearer(before);
+            settled = at + 2;
+            secret_from = is_next.then_some(settled);
             continue;
         }
-        let was_secret =
-            secret_from.is_some_and(|from| !holds_word(from, start)) || ends_in_bearer(before);
+        let was_secret = secret_from.is_some_and(|from| !holds_word(from, start))
+            || holds_bearer && ends_in_bearer(before);
         settled = at;
         let end = byte(at);
         let is_quoted = end == b'"';
@@ -330,9 +302,10 @@ pub(super) fn words(text: &str, each: &mut impl FnMut(u8, usize, usize)) {
                 || (start >= 2 && byte(start - 1) == b':' && byte(start - 2).is_ascii_digit());
         let quoted = is_quoted && start > 0 && byte(start - 1) == b'"';
         if let Some(class) = class_of(word, parts, quoted, clock) {
-            each(if is_url { class.max(2) } else { class }, from, to);
+            each(if is_url { class.max(2) } else { class }, from, to)?;
         }
     }
+    ControlFlow::Continue(())
 }
 
 /// Whether what follows a word, set off by `end`, is a secret.
@@ -340,8 +313,9 @@ fn names_secret(word: &str, end: u8) -> bool {
     if end == b' ' {
         return word.eq_ignore_ascii_case("bearer");
     }
-    let last = word.rsplit(['-', '_', '.']).next().unwrap_or(word);
-    is_private(word) || is_private(last)
+    let joint = |byte: &u8| matches!(byte, b'-' | b'_' | b'.');
+    let last = word.bytes().rposition(|byte| joint(&byte));
+    is_private(word) || last.is_some_and(|at| is_private(word.get(at + 1..).unwrap_or_default()))
 }
 
 fn class_of(word: &str, parts: u8, quoted: bool, clock: bool) -> Option<u8> {

@@ -7,11 +7,14 @@ use std::fmt;
 /// Fields or items of one value that are kept.
 const KEPT_ITEMS: usize = 48;
 
+/// Fields that most objects do not exceed.
+const USUAL_FIELDS: usize = 8;
+
 /// A JSON value, cut at depth and number.
 pub(super) enum Brief<'a> {
     Null,
     Bool(bool),
-    Number(String),
+    Number(Number),
     Text(Cow<'a, str>),
     Array {
         length: usize,
@@ -21,6 +24,24 @@ pub(super) enum Brief<'a> {
         length: usize,
         fields: Vec<(Cow<'a, str>, Brief<'a>)>,
     },
+}
+
+/// A number, shown as JSON has it.
+#[derive(Clone, Copy)]
+pub(super) enum Number {
+    Signed(i64),
+    Unsigned(u64),
+    Float(f64),
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Signed(value) => value.fmt(f),
+            Self::Unsigned(value) => value.fmt(f),
+            Self::Float(value) => write!(f, "{value:?}"),
+        }
+    }
 }
 
 /// Reads one JSON value and keeps its outer `levels`, below them only lengths; `None` if the text is anything else (or nests deeper than `serde_json` goes).
@@ -85,15 +106,15 @@ impl<'de> Visitor<'de> for Seed {
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Brief<'de>, E> {
-        Ok(Brief::Number(value.to_string()))
+        Ok(Brief::Number(Number::Signed(value)))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Brief<'de>, E> {
-        Ok(Brief::Number(value.to_string()))
+        Ok(Brief::Number(Number::Unsigned(value)))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Brief<'de>, E> {
-        Ok(Brief::Number(format!("{value:?}")))
+        Ok(Brief::Number(Number::Float(value)))
     }
 
     fn visit_unit<E>(self) -> Result<Brief<'de>, E> {
@@ -133,6 +154,7 @@ impl<'de> Visitor<'de> for Seed {
         let mut fields = Vec::new();
         let mut length = 0;
         if self.levels > 0 {
+            fields.reserve(USUAL_FIELDS);
             while fields.len() < KEPT_ITEMS {
                 let Some(Key(key)) = access.next_key::<Key<'de>>()? else {
                     return Ok(Brief::Object { length, fields });

@@ -5,16 +5,18 @@
 //! of a call depends only on the calls before it: a canvas grows at its end.
 
 use super::arguments;
-use super::carry::{self, CLASSES, Candidates};
+use super::carry::{self, Candidates};
 use super::layout::layout;
 use super::model::{Call, MAX_CALLS, Name, Outcome, Place, Step};
 use super::outcome::{self, Kind};
-use super::root::{RootFinder, strip};
+use super::root::{Root, RootFinder};
 use super::tokens::estimate_tokens;
 use super::words::cut;
 use super::write::{Page, write_pages};
 use crate::error::{Error, Result};
+use memchr::memmem;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::ControlFlow;
 use xxhash_rust::xxh3::Xxh3;
 
 /// How much a diagram says of each call.
@@ -97,6 +99,9 @@ const CARRY_BYTES: usize = 420;
 const FIRST_LINES: (f64, f64) = (120.0, 40.0);
 /// Bytes of a line besides tool, arguments and result.
 const LINE_BYTES: usize = 20;
+
+/// Tokens of a word and the blank before it, at least.
+const LEAST_PRICE: f64 = 2.0;
 
 /// Tools whose kind is remembered.
 const KNOWN_TOOLS: usize = 64;
@@ -207,8 +212,9 @@ impl Log {
         let head = text
             .get(..text.floor_char_boundary(NAMED_BYTES))
             .unwrap_or_default();
-        carry::words(head, &mut |_, start, end| {
+        let _ = carry::words(head, &mut |_, start, end| {
             named.insert(carry::hash_of(head.get(start..end).unwrap_or_default()));
+            ControlFlow::Continue(())
         });
         let candidates = carry::candidates(result, &mut self.scratch, |hash| named.contains(&hash));
         self.root.add(head);
@@ -354,9 +360,10 @@ impl Log {
 
     /// Arguments and result of each call at a level without carried identifiers, in the calls' order.
     fn tell(&self, level: Level, root: &str) -> Vec<(String, String)> {
+        let root = Root::of(root);
         self.digests
             .iter()
-            .map(|digest| digest.words(level, root))
+            .map(|digest| digest.words(level, &root))
             .collect()
     }
 
@@ -366,6 +373,7 @@ impl Log {
             self.told = Told::with_root(root);
         }
         let told = &mut self.told;
+        let root = Root::of(root);
         for digest in self.digests.get(told.words.len()..).unwrap_or_default() {
             // Where short calls have taken more than their share, the next ones say less.
             let is_over = told.bytes < 0.0 || told.tokens < 0.0;
@@ -374,14 +382,15 @@ impl Log {
             } else {
                 Level::Standard
             };
-            let (arguments, mut result) = digest.words(level, root);
+            let (arguments, mut result) = digest.words(level, &root);
             told.bytes += digest.raw_bytes as f64 * CARRY_SHARE;
             told.tokens += digest.raw_tokens as f64 * CARRY_SHARE;
             told.bytes -=
                 (LINE_BYTES + digest.tool.as_bytes().len() + arguments.len() + result.len()) as f64;
             told.tokens -= (11 + estimate_tokens(&arguments) + estimate_tokens(&result)) as f64;
             let (bytes, tokens) = (told.bytes, told.tokens);
-            let (added, cost) = carry_over(digest, &result, root, &mut told.carried, bytes, tokens);
+            let (added, cost) =
+                carry_over(digest, &result, &root, &mut told.carried, bytes, tokens);
             if !added.is_empty() {
                 told.bytes -= (added.len() + 1) as f64;
                 told.tokens -= cost as f64;
@@ -398,7 +407,7 @@ impl Log {
 
 impl Digest {
     /// Arguments and result in the words of a level.
-    fn words(&self, level: Level, root: &str) -> (String, String) {
+    fn words(&self, level: Level, root: &Root<'_>) -> (String, String) {
         let (most_arguments, most_ok, most_failure) = level.limits();
         let most = if self.outcome == Outcome::Error {
             most_failure
@@ -406,8 +415,8 @@ impl Digest {
             most_ok
         };
         (
-            cut(&strip(&self.arguments, root), most_arguments).into_owned(),
-            cut(&strip(&self.result, root), most).into_owned(),
+            cut(&root.strip(&self.arguments), most_arguments).into_owned(),
+            cut(&root.strip(&self.result), most).into_owned(),
         )
     }
 }
@@ -416,39 +425,41 @@ impl Digest {
 fn carry_over(
     digest: &Digest,
     result: &str,
-    root: &str,
+    root: &Root<'_>,
     carried: &mut FxHashSet<u64>,
     bytes: f64,
     tokens: f64,
 ) -> (String, usize) {
     let (mut bytes, mut tokens) = (bytes.min(CARRY_BYTES as f64), tokens);
-    let found: Vec<(u8, &str)> = digest.candidates.iter().collect();
-    let mut taken = vec![false; found.len()];
+    let mut taken = Vec::new();
     let mut cost = 0;
-    for wanted in 0..CLASSES {
-        for ((class, word), taken) in found.iter().zip(&mut taken) {
-            let size = (word.len() + 1) as f64;
-            if *class != wanted || size > bytes {
-                continue;
-            }
-            let price = estimate_tokens(word) + 1;
-            if price as f64 <= tokens
-                && !result.contains(word)
-                && carried.insert(carry::hash_of(word))
-            {
-                bytes -= size;
-                tokens -= price as f64;
-                cost += price;
-                *taken = true;
-            }
+    for (place, word) in digest.candidates.iter() {
+        if tokens < LEAST_PRICE {
+            break;
+        }
+        let size = (word.len() + 1) as f64;
+        if size > bytes {
+            continue;
+        }
+        let price = estimate_tokens(word) + 1;
+        if price as f64 <= tokens
+            && memmem::find(result.as_bytes(), word.as_bytes()).is_none()
+            && !carry::is_secret(word)
+            && carried.insert(carry::hash_of(word))
+        {
+            bytes -= size;
+            tokens -= price as f64;
+            cost += price;
+            taken.push((place, word));
         }
     }
+    taken.sort_unstable();
     let mut out = String::new();
-    for ((_, word), _) in found.iter().zip(taken).filter(|(_, taken)| *taken) {
+    for (_, word) in taken {
         if !out.is_empty() {
             out.push(' ');
         }
-        out.push_str(&strip(word, root));
+        out.push_str(&root.strip(word));
     }
     (out, cost)
 }

@@ -8,6 +8,7 @@
 //! Nothing here knows Python, files or the store.
 
 mod arguments;
+mod bytes;
 mod carry;
 mod escape;
 mod json;

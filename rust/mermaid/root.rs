@@ -1,6 +1,8 @@
 //! The path prefix that a log's paths share and that its header says once.
 
+use memchr::memmem::Finder;
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 /// Calls that are looked at: once they are there, the root of a growing log never changes again.
 pub(super) const CALLS: usize = 64;
@@ -102,11 +104,31 @@ pub(super) fn is_path_byte(byte: u8) -> bool {
         || byte >= 0x80
 }
 
-/// The text with the root taken off its paths: `root/a.rs` is `a.rs`, the root itself `.`.
-pub(super) fn strip(text: &str, root: &str) -> String {
-    if root.is_empty() || !text.contains(root) {
-        return text.to_owned();
+/// A path prefix that is taken off texts.
+pub(super) struct Root<'a> {
+    path: &'a str,
+    finder: Finder<'a>,
+}
+
+impl<'a> Root<'a> {
+    pub(super) fn of(path: &'a str) -> Self {
+        Self {
+            path,
+            finder: Finder::new(path),
+        }
     }
+
+    /// The text with the root taken off its paths: `root/a.rs` is `a.rs`, the root itself `.`.
+    pub(super) fn strip<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.path.is_empty() || self.finder.find(text.as_bytes()).is_none() {
+            Cow::Borrowed(text)
+        } else {
+            Cow::Owned(strip(text, self.path))
+        }
+    }
+}
+
+fn strip(text: &str, root: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(root) {

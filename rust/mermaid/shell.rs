@@ -1,64 +1,144 @@
 //! What the output of a command says: tests, compilers, linters, version control, HTTP, packages.
 
 use super::words::separate;
-use regex::Regex;
+use memchr::memmem::Finder;
+use memchr::{memchr, memrchr};
+use regex::{Captures, Regex};
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-type Pattern = LazyLock<Option<Regex>>;
+/// A rule's expression, and words of which every match holds one: finding those is far cheaper.
+struct Pattern {
+    words: LazyLock<Vec<Finder<'static>>>,
+    expression: LazyLock<Option<Regex>>,
+}
+
+/// Words that a pattern may have.
+const MOST_WORDS: usize = 5;
 
 macro_rules! patterns {
-    ($($name:ident = $pattern:expr;)*) => { $(static $name: Pattern = LazyLock::new(|| Regex::new($pattern).ok());)* };
+    ($($name:ident = $words:expr, $expression:expr;)*) => {
+        $(static $name: Pattern = Pattern {
+            words: LazyLock::new(|| $words.map(Finder::new).to_vec()),
+            expression: LazyLock::new(|| Regex::new($expression).ok()),
+        };)*
+    };
 }
 
+// Digits are those of ASCII: the classes of Unicode make an expression a hundred times as large.
 patterns! {
-    EXIT = r"(?i)exit(?:ed with)?(?: code| status)?[: ]+(-?\d{1,5})\b";
-    EXUNIT = r"(?m)(\d+) tests?, (\d+) failures?";
-    PYTEST = r"(?m)^=*\s*((?:\d+ (?:failed|passed|skipped|errors?|xfailed|xpassed|deselected|warnings?)(?:, )?)+) in [\d.]+";
-    JEST = r"(?m)^Tests:\s+(.*\d+ total)";
-    CARGO = r"(?m)^test result: \w+\. (\d+) passed; (\d+) failed";
-    VITEST = r"(?m)^\s*Tests\s+((?:\d+ \w+(?: \| )?)+)";
-    MOCHA_PASS = r"(?m)^\s*(\d+) passing";
-    MOCHA_FAIL = r"(?m)^\s*(\d+) failing";
-    UNITTEST = r"(?m)^Ran (\d+) tests? in [\s\S]*?^(OK|FAILED)( \([^)\n]*\))?";
-    NODE_PASS = r"(?m)^# pass (\d+)";
-    NODE_FAIL = r"(?m)^# fail (\d+)";
-    GO = r"(?m)^(ok|FAIL)\s+(\S+/\S+)\s";
-    DOTNET = r"Failed:\s*(\d+), Passed:\s*(\d+)";
-    RSPEC = r"(?m)^(\d+) examples?, (\d+) failures?";
-    FAILING = r"(?m)^(?:FAILED\s+([\w./]\S+)|\s*\d+\) test .*\n\s+(\S+:\d+)|---- (\S+) stdout ----|--- FAIL: (\S+)|FAIL +(\S+\.\w+))";
-    TRACEBACK = r"Traceback \(most recent call last\)";
-    FRAME = r#"(?m)^\s*File "([^"\n]+)", line (\d+)"#;
-    RAISED = r"(?m)^([A-Za-z_][\w.]*(?:Error|Exception|Warning|Exit|Interrupt)\b.*)$";
-    TSC = r"(?m)^(\S+?)\((\d+),\d+\): error (TS\d+): (.*)$";
-    RUSTC = r"(?m)^error(\[E\d+\])?: (.*)\n\s*--> ([^:\n]+):(\d+)";
-    COMPILER = r"(?m)^([\w./-]+\.\w+):(\d+)(?::\d+)?: (?:fatal )?error:? (.*)$";
-    ESLINT = r"(\d+) problems? \((\d+) errors?, (\d+) warnings?\)";
-    FOUND = r"(?mi)^\W*found (no|\d+) (errors?|issues?|warnings?|problems?)\b";
-    NO_ISSUES = r"(?mi)found no issues|all checks passed|no issues found";
-    COMMIT = r"(?m)^\[(\S+)(?: \([^)]*\))? ([0-9a-f]{7,})\]";
-    STAT = r"(\d+) files? changed(?:, (\d+) insertions?\(\+\))?(?:, (\d+) deletions?\(-\))?";
-    PUSH = r"(?m)^\s*\+?\s*([0-9a-f]{7,}\.\.\.?[0-9a-f]{7,})\s+(\S+) -> (\S+)";
-    PUSH_NEW = r"(?m)^ \* \[new branch\]\s+(\S+) ->";
-    BRANCH = r"(?m)^(?:On branch |## )([^\s.]+)";
-    HTTP = r"(?m)^<?\s*HTTP/[\d.]+ (\d{3})";
-    NPM = r"(?m)^added (\d+) packages?";
-    PIP = r"(?m)^Successfully installed (.*)$";
-    BACKGROUND = r"(?i)running in (?:the )?background with id:? (\w+)";
-    SQL = r"(?m)^(?:\((\d+) rows?\)|(INSERT \d+ \d+|UPDATE \d+|DELETE \d+))\s*$";
-    TIMEOUT = r"(?i)timed out after|command timed out|deadline exceeded";
-    ERROR_WORD = r"(?i)(?:error|fatal|panicked|exception|cannot|can't|not found|no such file|permission denied|denied|refused|failed)\b";
+    EXIT = ["xit"], r"(?i-u:exit(?:ed with)?(?: code| status)?[: ]+(-?[0-9]{1,5}))\b";
+    EXUNIT = ["failure"], r"([0-9]+) tests?, ([0-9]+) failures?";
+    PYTEST = [" in "], r"^=*(?-u:\s)*((?:[0-9]+ (?:failed|passed|skipped|errors?|xfailed|xpassed|deselected|warnings?)(?:, )?)+) in [0-9.]+";
+    JEST = ["Tests:"], r"(?m)^Tests:\s+(.*[0-9]+ total)";
+    CARGO = ["test result: "], r"^test result: (?-u:\w+)\. ([0-9]+) passed; ([0-9]+) failed";
+    VITEST = ["Tests "], r"(?m)^\s*Tests\s+((?:[0-9]+ \w+(?: \| )?)+)";
+    MOCHA_PASS = [" passing"], r"(?m)^\s*([0-9]+) passing";
+    MOCHA_FAIL = [" failing"], r"(?m)^\s*([0-9]+) failing";
+    UNITTEST = ["Ran "], r"(?m)^Ran ([0-9]+) tests? in [\s\S]*?^(OK|FAILED)( \([^)\n]*\))?";
+    NODE_PASS = ["# pass "], r"(?m)^# pass ([0-9]+)";
+    NODE_FAIL = ["# fail "], r"(?m)^# fail ([0-9]+)";
+    GO = ["ok ", "ok\t", "FAIL\t"], r"(?m)^(ok|FAIL)\s+(\S+/\S+)\s";
+    DOTNET = ["Passed:"], r"Failed:\s*([0-9]+), Passed:\s*([0-9]+)";
+    RSPEC = ["failure"], r"^([0-9]+) examples?, ([0-9]+) failures?";
+    FAILING = ["FAIL", "---- ", "test "], r"(?m)^(?:FAILED\s+([\w./]\S+)|\s*[0-9]+\) test .*\n\s+(\S+:[0-9]+)|---- (\S+) stdout ----|--- FAIL: (\S+)|FAIL +(\S+\.\w+))";
+    FRAME = ["File \""], r#"^\s*File "([^"\n]+)", line ([0-9]+)"#;
+    RAISED = ["Error", "Exception", "Warning", "Exit", "Interrupt"], r"^([A-Za-z_][\w.]*(?:Error|Exception|Warning|Exit|Interrupt)\b.*)$";
+    TSC = ["error TS"], r"^(\S+?)\(([0-9]+),[0-9]+\): error (TS[0-9]+): (.*)$";
+    RUSTC = ["--> "], r"(?m)^error(\[E[0-9]+\])?: (.*)\n\s*--> ([^:\n]+):([0-9]+)";
+    COMPILER = [" error"], r"^([\w./-]+\.\w+):([0-9]+)(?::[0-9]+)?: (?:fatal )?error:? (.*)$";
+    ESLINT = ["problem"], r"([0-9]+) problems? \(([0-9]+) errors?, ([0-9]+) warnings?\)";
+    FOUND = ["ound "], r"^\W*(?i-u:found (no|[0-9]+) (errors?|issues?|warnings?|problems?))\b";
+    NO_ISSUES = ["issues", "checks passed"], r"(?i-u)found no issues|all checks passed|no issues found";
+    COMMIT = ["["], r"^\[(\S+)(?: \([^)]*\))? ([0-9a-f]{7,})\]";
+    STAT = [" changed"], r"([0-9]+) files? changed(?:, ([0-9]+) insertions?\(\+\))?(?:, ([0-9]+) deletions?\(-\))?";
+    PUSH = [" -> "], r"^\s*\+?\s*([0-9a-f]{7,}\.\.\.?[0-9a-f]{7,})\s+(\S+) -> (\S+)";
+    PUSH_NEW = ["[new branch]"], r"(?m)^ \* \[new branch\]\s+(\S+) ->";
+    BRANCH = ["On branch ", "## "], r"^(?:On branch |## )([^\s.]+)";
+    HTTP = ["HTTP/"], r"^<?\s*HTTP/[0-9.]+ ([0-9]{3})";
+    NPM = ["added "], r"^added ([0-9]+) packages?";
+    PIP = ["Successfully installed"], r"^Successfully installed (.*)$";
+    BACKGROUND = ["background"], r"(?i-u)running in (?:the )?background with id:? (\w+)";
+    SQL = [" row", "INSERT ", "UPDATE ", "DELETE "], r"(?m)^(?:\(([0-9]+) rows?\)|(INSERT [0-9]+ [0-9]+|UPDATE [0-9]+|DELETE [0-9]+))\s*$";
+    TIMEOUT = ["timed out", "eadline exceeded"], r"(?i-u)timed out after|command timed out|deadline exceeded";
 }
 
-/// The pattern's groups, if the text holds one of the words without which it can't fit: finding those is far cheaper.
-fn captures<'t>(pattern: &Pattern, words: &[&str], text: &'t str) -> Option<regex::Captures<'t>> {
-    if !words.iter().any(|word| text.contains(word)) {
-        return None;
+static ERROR_WORD: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?i-u:error|fatal|panicked|exception|cannot|can't|not found|no such file",
+        r"|permission denied|denied|refused|failed)\b",
+    ))
+    .ok()
+});
+
+static TRACEBACK: LazyLock<Finder<'static>> =
+    LazyLock::new(|| Finder::new("Traceback (most recent call last)"));
+/// What pytest counted in a run that is worth a word.
+static COUNTED: LazyLock<[Finder<'static>; 4]> =
+    LazyLock::new(|| [" passed", " failed", " error", " skipped"].map(Finder::new));
+static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("error"));
+
+impl Pattern {
+    fn is_likely(&self, text: &str) -> bool {
+        self.words
+            .iter()
+            .any(|word| word.find(text.as_bytes()).is_some())
     }
-    pattern.as_ref().and_then(|pattern| pattern.captures(text))
+
+    /// The groups of the first match; it may lie in many lines.
+    fn captures<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
+        self.expression
+            .as_ref()
+            .filter(|_| self.is_likely(text))
+            .and_then(|expression| expression.captures(text))
+    }
+
+    /// The groups of each match; it may lie in many lines.
+    fn all<'t>(&'static self, text: &'t str) -> impl Iterator<Item = Captures<'t>> {
+        let expression = self.expression.iter();
+        expression.flat_map(|expression| expression.captures_iter(text))
+    }
+
+    /// The groups of each line that matches: lines without one of the words are passed over.
+    fn lines<'t>(&'static self, text: &'t str) -> impl Iterator<Item = Captures<'t>> {
+        let mut at = 0;
+        let bytes = text.as_bytes();
+        // Where each word comes next: asked again only once that is passed.
+        let mut next = [Some(0); MOST_WORDS];
+        std::iter::from_fn(move || {
+            let expression = self.expression.as_ref()?;
+            loop {
+                for (next, word) in next.iter_mut().zip(self.words.iter()) {
+                    if next.is_some_and(|next| next <= at) {
+                        *next = bytes
+                            .get(at..)
+                            .and_then(|rest| word.find(rest))
+                            .map(|found| at + found);
+                    }
+                }
+                let known = next.iter().take(self.words.len());
+                let found = known.copied().flatten().min()?;
+                let start = memrchr(b'\n', bytes.get(..found)?).map_or(0, |newline| newline + 1);
+                let end = memchr(b'\n', bytes.get(found..)?)
+                    .map_or(bytes.len(), |newline| found + newline);
+                at = end + 1;
+                let captures = text
+                    .get(start..end)
+                    .and_then(|line| expression.captures(line));
+                if captures.is_some() {
+                    return captures;
+                }
+            }
+        })
+    }
+
+    /// The groups of the first line that matches.
+    fn line<'t>(&'static self, text: &'t str) -> Option<Captures<'t>> {
+        self.lines(text).next()
+    }
 }
 
-fn group<'t>(captures: &regex::Captures<'t>, index: usize) -> &'t str {
+fn group<'t>(captures: &Captures<'t>, index: usize) -> &'t str {
     captures.get(index).map_or("", |found| found.as_str())
 }
 
@@ -67,8 +147,9 @@ pub(super) fn exit_code(text: &str) -> Option<i64> {
     let head = text
         .get(..text.floor_char_boundary(400))
         .unwrap_or_default();
-    let code =
-        captures(&EXIT, &["xit"], head).and_then(|found| group(&found, 1).parse::<i64>().ok())?;
+    let code = EXIT
+        .line(head)
+        .and_then(|found| group(&found, 1).parse::<i64>().ok())?;
     (code != 0).then_some(code)
 }
 
@@ -123,38 +204,43 @@ pub(super) fn summarize(out: &mut String, text: &str) -> bool {
 fn tests(out: &mut String, text: &str) -> bool {
     let start = out.len();
     let mut counts = String::new();
-    if let Some(found) = captures(&PYTEST, &[" passed", " failed", " error", " skipped"], text) {
+    let holds_failures = EXUNIT.is_likely(text);
+    let holds_counts = COUNTED
+        .iter()
+        .any(|word| word.find(text.as_bytes()).is_some());
+    if holds_counts && let Some(found) = PYTEST.line(text) {
         counts.push_str(group(&found, 1).trim_end_matches(", "));
-    } else if let Some(found) = captures(&RSPEC, &["failure"], text) {
+    } else if holds_failures && let Some(found) = RSPEC.line(text) {
         let _ = write!(
             counts,
             "{} examples, {} failed",
             group(&found, 1),
             group(&found, 2)
         );
-    } else if let Some(found) = captures(&EXUNIT, &["failure"], text) {
+    } else if holds_failures && let Some(found) = EXUNIT.line(text) {
         let _ = write!(
             counts,
             "{} tests, {} failed",
             group(&found, 1),
             group(&found, 2)
         );
-    } else if let Some(found) = captures(&JEST, &["Tests:"], text) {
+    } else if let Some(found) = JEST.captures(text) {
         counts.push_str(group(&found, 1));
-    } else if text.contains("test result: ") {
+    } else if CARGO.is_likely(text) {
         let (mut passed, mut failed) = (0u64, 0u64);
-        for found in CARGO.iter().flat_map(|pattern| pattern.captures_iter(text)) {
+        for found in CARGO.lines(text) {
             passed += group(&found, 1).parse::<u64>().unwrap_or(0);
             failed += group(&found, 2).parse::<u64>().unwrap_or(0);
         }
         let _ = write!(counts, "{passed} passed, {failed} failed");
-    } else if let Some(found) = captures(&VITEST, &["Tests "], text) {
+    } else if let Some(found) = VITEST.captures(text) {
         counts.push_str(group(&found, 1));
-    } else if let Some(found) = captures(&MOCHA_PASS, &[" passing"], text) {
-        let failing =
-            captures(&MOCHA_FAIL, &[" failing"], text).map_or("0", |found| group(&found, 1));
+    } else if let Some(found) = MOCHA_PASS.captures(text) {
+        let failing = MOCHA_FAIL
+            .captures(text)
+            .map_or("0", |found| group(&found, 1));
         let _ = write!(counts, "{} passing, {failing} failing", group(&found, 1));
-    } else if let Some(found) = captures(&UNITTEST, &["Ran "], text) {
+    } else if let Some(found) = UNITTEST.captures(text) {
         let _ = write!(
             counts,
             "{} tests {}{}",
@@ -162,19 +248,21 @@ fn tests(out: &mut String, text: &str) -> bool {
             group(&found, 2),
             group(&found, 3)
         );
-    } else if let Some(found) = captures(&NODE_PASS, &["# pass "], text) {
-        let failed = captures(&NODE_FAIL, &["# fail "], text).map_or("0", |found| group(&found, 1));
+    } else if let Some(found) = NODE_PASS.captures(text) {
+        let failed = NODE_FAIL
+            .captures(text)
+            .map_or("0", |found| group(&found, 1));
         let _ = write!(counts, "{} passed, {failed} failed", group(&found, 1));
-    } else if let Some(found) = captures(&DOTNET, &["Passed:"], text) {
+    } else if let Some(found) = DOTNET.captures(text) {
         let _ = write!(
             counts,
             "{} failed, {} passed",
             group(&found, 1),
             group(&found, 2)
         );
-    } else if captures(&GO, &["ok ", "ok\t", "FAIL\t"], text).is_some() {
+    } else if GO.captures(text).is_some() {
         let (mut good, mut bad) = (0, 0);
-        for found in GO.iter().flat_map(|pattern| pattern.captures_iter(text)) {
+        for found in GO.all(text) {
             if group(&found, 1) == "ok" {
                 good += 1;
             } else {
@@ -190,7 +278,7 @@ fn tests(out: &mut String, text: &str) -> bool {
         separate(out);
     }
     out.push_str(&counts);
-    if let Some(found) = captures(&FAILING, &["FAIL", "---- ", "test "], text)
+    if let Some(found) = FAILING.captures(text)
         && let Some(name) = (1..=5).find_map(|index| found.get(index))
     {
         let _ = write!(out, " {}", name.as_str());
@@ -199,40 +287,38 @@ fn tests(out: &mut String, text: &str) -> bool {
 }
 
 fn compilers(out: &mut String, text: &str) -> bool {
-    let count = |pattern: &Pattern| {
-        pattern
-            .as_ref()
-            .map_or(0, |pattern| pattern.find_iter(text).count())
-    };
-    if let Some(found) = captures(&TSC, &["error TS"], text) {
+    if ERROR.find(text.as_bytes()).is_none() {
+        return false;
+    }
+    if let Some(found) = TSC.line(text) {
         separate(out);
         let _ = write!(
             out,
             "{} errors {} L{} {} {}",
-            count(&TSC),
+            TSC.lines(text).count(),
             group(&found, 1),
             group(&found, 2),
             group(&found, 3),
             group(&found, 4)
         );
-    } else if let Some(found) = captures(&RUSTC, &["--> "], text) {
+    } else if let Some(found) = RUSTC.captures(text) {
         separate(out);
         let code = group(&found, 1);
         let _ = write!(
             out,
             "{} errors {code}{}{} L{} {}",
-            count(&RUSTC),
+            RUSTC.all(text).count(),
             if code.is_empty() { "" } else { " " },
             group(&found, 3),
             group(&found, 4),
             group(&found, 2)
         );
-    } else if let Some(found) = captures(&COMPILER, &["error"], text) {
+    } else if let Some(found) = COMPILER.line(text) {
         separate(out);
         let _ = write!(
             out,
             "{} errors {} L{} {}",
-            count(&COMPILER),
+            COMPILER.lines(text).count(),
             group(&found, 1),
             group(&found, 2),
             group(&found, 3)
@@ -244,20 +330,11 @@ fn compilers(out: &mut String, text: &str) -> bool {
 }
 
 fn traceback(out: &mut String, text: &str) -> bool {
-    let Some(start) = TRACEBACK
-        .as_ref()
-        .and_then(|pattern| pattern.find(text))
-        .map(|found| found.start())
-    else {
+    let Some(start) = TRACEBACK.find(text.as_bytes()) else {
         return false;
     };
     let rest = text.get(start..).unwrap_or_default();
-    let frame = FRAME
-        .as_ref()
-        .and_then(|pattern| pattern.captures_iter(rest).last());
-    let raised = RAISED
-        .as_ref()
-        .and_then(|pattern| pattern.captures_iter(rest).last());
+    let (frame, raised) = (FRAME.lines(rest).last(), RAISED.lines(rest).last());
     let Some(raised) = raised else { return false };
     separate(out);
     out.push_str(
@@ -278,7 +355,7 @@ fn traceback(out: &mut String, text: &str) -> bool {
 }
 
 fn linters(out: &mut String, text: &str) -> bool {
-    if let Some(found) = captures(&ESLINT, &["problem"], text) {
+    if let Some(found) = ESLINT.line(text) {
         separate(out);
         let _ = write!(
             out,
@@ -288,12 +365,12 @@ fn linters(out: &mut String, text: &str) -> bool {
         );
         return true;
     }
-    if captures(&NO_ISSUES, &["issues", "checks passed"], text).is_some() {
+    if NO_ISSUES.line(text).is_some() {
         separate(out);
         out.push_str("no issues");
         return true;
     }
-    if let Some(found) = captures(&FOUND, &["ound "], text) {
+    if let Some(found) = FOUND.line(text) {
         separate(out);
         let _ = write!(out, "{} {}", group(&found, 1), group(&found, 2));
         return true;
@@ -303,7 +380,7 @@ fn linters(out: &mut String, text: &str) -> bool {
 
 fn version_control(out: &mut String, text: &str) -> bool {
     let stat = |out: &mut String| {
-        captures(&STAT, &[" changed"], text).is_some_and(|found| {
+        STAT.line(text).is_some_and(|found| {
             let _ = write!(out, "{} files", group(&found, 1));
             for (mark, index) in [("+", 2), ("-", 3)] {
                 if !group(&found, index).is_empty() {
@@ -313,24 +390,26 @@ fn version_control(out: &mut String, text: &str) -> bool {
             true
         })
     };
-    if let Some(found) = captures(&COMMIT, &[" changed"], text) {
+    let holds_changes = STAT.is_likely(text);
+    if holds_changes && let Some(found) = COMMIT.line(text) {
         separate(out);
         let _ = write!(out, "{} {} ", group(&found, 2), group(&found, 1));
         stat(out);
         return true;
     }
-    if let Some(found) = captures(&PUSH, &[" -> "], text) {
+    if let Some(found) = PUSH.line(text) {
         separate(out);
         let _ = write!(out, "pushed {} {}", group(&found, 1), group(&found, 3));
         return true;
     }
-    if let Some(found) = captures(&PUSH_NEW, &["[new branch]"], text) {
+    if let Some(found) = PUSH_NEW.captures(text) {
         separate(out);
         let _ = write!(out, "pushed new branch {}", group(&found, 1));
         return true;
     }
     if text.contains("On branch ") || text.starts_with("## ") {
-        let branch = captures(&BRANCH, &["On branch ", "## "], text)
+        let branch = BRANCH
+            .line(text)
             .map_or("", |found| group(&found, 1))
             .to_owned();
         separate(out);
@@ -352,7 +431,7 @@ fn version_control(out: &mut String, text: &str) -> bool {
     }
     let at = out.len();
     separate(out);
-    if stat(out) {
+    if holds_changes && stat(out) {
         return true;
     }
     out.truncate(at);
@@ -365,19 +444,19 @@ fn others(out: &mut String, text: &str) -> bool {
         out.push_str(&words);
         true
     };
-    if let Some(found) = captures(&HTTP, &["HTTP/"], text) {
+    if let Some(found) = HTTP.line(text) {
         return tell(format!("HTTP {}", group(&found, 1)));
     }
-    if let Some(found) = captures(&NPM, &["added "], text) {
+    if let Some(found) = NPM.line(text) {
         return tell(format!("added {} packages", group(&found, 1)));
     }
-    if let Some(found) = captures(&PIP, &["Successfully installed"], text) {
+    if let Some(found) = PIP.line(text) {
         return tell(format!("installed {}", group(&found, 1)));
     }
-    if let Some(found) = captures(&BACKGROUND, &["background"], text) {
+    if let Some(found) = BACKGROUND.line(text) {
         return tell(format!("background {}", group(&found, 1)));
     }
-    if let Some(found) = captures(&SQL, &[" row", "INSERT ", "UPDATE ", "DELETE "], text) {
+    if let Some(found) = SQL.captures(text) {
         let rows = group(&found, 1);
         return tell(if rows.is_empty() {
             group(&found, 2).to_owned()
@@ -388,7 +467,7 @@ fn others(out: &mut String, text: &str) -> bool {
     if text.contains("pre-commit") && text.contains("ailed") {
         return tell("pre-commit failed".to_owned());
     }
-    if captures(&TIMEOUT, &["timed out", "eadline exceeded"], text).is_some() {
+    if TIMEOUT.line(text).is_some() {
         return tell("timeout".to_owned());
     }
     false

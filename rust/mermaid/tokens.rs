@@ -32,27 +32,38 @@ const CLASSES: [Class; 256] = {
     table
 };
 
-/// Cost of a byte after a byte, by class, in 1/84 token.
-const COSTS: [[u32; 8]; 8] = {
-    // A class's first byte, and each further one: a run of n costs first + (n - 1) * more.
-    const FIRST: [u32; 7] = [14, 104, 113, 0, 20, 60, 84];
-    const MORE: [u32; 7] = [13, 37, 28, 18, 6, 32, 30];
-    let mut table = [[0; 8]; 8];
-    let mut before = 0;
-    while before < 8 {
-        let mut class = 0;
-        while class < 7 {
-            table[before][class] = if before == class {
-                MORE[class]
-            } else {
-                FIRST[class]
-            };
-            class += 1;
-        }
-        before += 1;
+/// A class's first byte, and each further one, in 1/84 token: a run of n costs first + (n - 1) * more.
+const FIRST_COSTS: [u8; 7] = [14, 104, 113, 0, 20, 60, 84];
+const MORE_COSTS: [u8; 7] = [13, 37, 28, 18, 6, 32, 30];
+/// Of a small letter after a capital, which starts the word.
+const AFTER_CAPITAL: u8 = 21;
+
+/// Cost of a text's first byte.
+static FIRST: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = FIRST_COSTS[CLASSES[byte] as usize];
+        byte += 1;
     }
-    // A capital starts the word after it.
-    table[Class::Upper as usize][Class::Lower as usize] = 21;
+    table
+};
+
+/// Cost of a byte after a byte: `before | byte << 8`.
+static PAIRS: [u8; 1 << 16] = {
+    let mut table = [0; 1 << 16];
+    let mut pair = 0;
+    while pair < table.len() {
+        let (before, class) = (CLASSES[pair & 0xFF] as usize, CLASSES[pair >> 8] as usize);
+        table[pair] = if before == class {
+            MORE_COSTS[class]
+        } else if before == Class::Upper as usize && class == Class::Lower as usize {
+            AFTER_CAPITAL
+        } else {
+            FIRST_COSTS[class]
+        };
+        pair += 1;
+    }
     table
 };
 
@@ -78,22 +89,31 @@ pub fn estimate_tokens(text: &str) -> usize {
     (u128::from(counted) * bytes.len() as u128 / SAMPLE as u128 / 84) as usize
 }
 
+/// What the second of two bytes costs, the first being the lower one of `pair`.
+fn cost(pair: u64) -> u64 {
+    let index = (pair & 0xFFFF) as usize;
+    u64::from(PAIRS.get(index).copied().unwrap_or(0))
+}
+
 fn count(bytes: &[u8]) -> u64 {
-    let mut total = 0u64;
-    let mut before = 7usize;
-    for byte in bytes {
-        let class = CLASSES
-            .get(usize::from(*byte))
-            .copied()
-            .unwrap_or(Class::Mark) as usize;
-        total += u64::from(
-            COSTS
-                .get(before & 7)
-                .and_then(|row| row.get(class & 7))
-                .copied()
-                .unwrap_or(0),
-        );
-        before = class;
+    let Some((first, rest)) = bytes.split_first() else {
+        return 0;
+    };
+    let mut total = u64::from(FIRST.get(usize::from(*first)).copied().unwrap_or(0));
+    let mut before = u64::from(*first);
+    let (eights, rest) = rest.as_chunks();
+    for eight in eights {
+        // The pairs that start at odd places, and with the byte before those at even ones.
+        let odd = u64::from_le_bytes(*eight);
+        let even = odd << 8 | before;
+        total += cost(even) + cost(odd) + cost(even >> 16) + cost(odd >> 16);
+        total += cost(even >> 32) + cost(odd >> 32) + cost(even >> 48) + cost(odd >> 48);
+        before = odd >> 56;
+    }
+    for byte in rest {
+        let byte = u64::from(*byte);
+        total += cost(byte << 8 | before);
+        before = byte;
     }
     total
 }

@@ -2,6 +2,7 @@
 
 use super::json::Brief;
 use aho_corasick::AhoCorasick;
+use memchr::memchr_iter;
 use regex::Regex;
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -9,7 +10,7 @@ use std::sync::LazyLock;
 
 /// Number of lines, the last one counted whether or not a newline ends it.
 pub(super) fn line_count(text: &str) -> usize {
-    let newlines = text.bytes().filter(|b| *b == b'\n').count();
+    let newlines = memchr_iter(b'\n', text.as_bytes()).count();
     newlines + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
@@ -119,12 +120,25 @@ const PRIVATE: [&str; 22] = [
     "cvv",
 ];
 
+/// For each first letter the lengths of private names, a bit each.
+const LENGTHS: [u16; 256] = {
+    let mut table = [0; 256];
+    let mut index = 0;
+    while index < PRIVATE.len() {
+        let name = PRIVATE[index].as_bytes();
+        table[name[0] as usize] |= 1 << name.len();
+        index += 1;
+    }
+    table
+};
+
 /// Whether a field's value is a secret or personal.
 pub(super) fn is_private(key: &str) -> bool {
-    // Nearly every key fails on its length or first letter.
-    let first = key.as_bytes().first().map_or(0, u8::to_ascii_lowercase);
-    (3..=13).contains(&key.len())
-        && matches!(first, b'a'..=b'e' | b'p' | b'r'..=b't')
+    // Nearly every key fails on its length and first letter.
+    let first = key.as_bytes().first().map_or(0, |letter| letter | 0x20);
+    let lengths = LENGTHS.get(usize::from(first)).copied().unwrap_or(0);
+    key.len() < 16
+        && lengths >> key.len() & 1 != 0
         && PRIVATE.iter().any(|name| name.eq_ignore_ascii_case(key))
 }
 
@@ -251,7 +265,9 @@ fn list(out: &mut String, key: &str, length: usize, items: &[Brief<'_>]) {
                 Brief::Text(text) => {
                     out.push_str(text.get(..text.floor_char_boundary(80)).unwrap_or_default());
                 }
-                Brief::Number(number) => out.push_str(number),
+                Brief::Number(number) => {
+                    let _ = write!(out, "{number}");
+                }
                 _ => {}
             }
         }

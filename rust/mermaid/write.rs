@@ -115,17 +115,18 @@ pub(super) fn write_pages(
     };
     writer.open_page(0);
     let mut at = 0;
+    let mut runs = Vec::new();
     while at < steps.len() {
         let (period, count) = writer.find_loop(at);
         let until = at + period * (count + 1);
-        let runs = writer.runs.clone();
+        runs.clone_from(&writer.runs);
         let (length, lines) = (writer.text.len(), writer.lines);
         writer.unit(at, period, count);
         let full = writer.lines > PAGE_LINES || writer.text.len() + 16 * MAX_CLOSE > PAGE_BYTES;
         if full && at > writer.start {
             writer.text.truncate(length);
             writer.lines = lines;
-            writer.runs = runs;
+            std::mem::swap(&mut writer.runs, &mut runs);
             writer.close_page(at, &mut hash);
             writer.open_page(at);
             writer.unit(at, period, count);

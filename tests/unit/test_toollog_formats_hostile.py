@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentmem._native import session_lines
 from agentmem.errors import InvalidInputError, ToolLogError
@@ -295,6 +297,71 @@ def test_only_whole_hook_lines_are_passed_over() -> None:
     inside = '{"parentUuid":null,"sessionId":"s","message":{"type":"message"},' + HOOK[40:]
     for line in (HOOK[:-1], quoted, inside, HOOK.replace("hook_progress", "agent_progress")):
         assert lines_to_decode(line.encode()) == [line.encode()]
+
+
+def said(message: str, *blocks: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return a line of the agent as Claude Code writes it."""
+    inner = {"model": "m", "id": message, "type": "message", "role": "assistant"}
+    return {
+        "parentUuid": None,
+        "isSidechain": False,
+        "message": {**inner, "content": list(blocks)},
+        "type": "assistant",
+        "uuid": "u",
+        **more,
+    }
+
+
+WORDS = {"type": "text", "text": 'see "tool_use" and "tool_result".'}
+CALL = {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}
+
+
+def test_words_are_passed_over_before_more_of_their_message() -> None:
+    lines = [compact(said("m1", WORDS)), compact(said("m1", WORDS)), compact(said("m1", CALL))]
+    assert lines_to_decode(b"\n".join(lines)) == lines[2:]
+    snapshot = compact({"type": "file-history-snapshot", "messageId": "x"})
+    assert lines_to_decode(b"\n".join((lines[0], snapshot, HOOK.encode(), lines[2]))) == lines[2:]
+    assert lines_to_decode(snapshot[:-1]) == [snapshot[:-1]]
+    kept = (
+        said("m2", CALL),
+        said("m1", {"type": "thinking", "thinking": ""}),
+        said("m1", CALL, isMeta=True),
+        said("m1", CALL, isSidechain=True),
+        {**said("m1", CALL), "type": "user"},
+    )
+    for after in kept:
+        lines[2] = compact(after)
+        assert lines_to_decode(b"\n".join(lines)) == lines[1:]
+    lines[2] = compact(said("m1", CALL))[:-1]
+    assert lines_to_decode(b"\n".join(lines)) == lines[1:]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["m1", "m2"]),
+            st.sampled_from(["words", "call", "both", "thought", "result"]),
+            st.booleans(),
+        ),
+        max_size=8,
+    )
+)
+def test_passing_over_lines_changes_no_call(shape: list[tuple[str, str, bool]]) -> None:
+    records = []
+    for number, (message, kind, is_sidechain) in enumerate(shape):
+        tool = {**CALL, "id": f"t{number}"}
+        thought = {"type": "thinking", "thinking": "x"}
+        found = {"type": "tool_result", "tool_use_id": f"t{number - 1}", "content": "done"}
+        if kind == "result":
+            record = {**said(message, found), "type": "user"}
+            record["message"]["role"] = "user"
+        else:
+            blocks = {"words": [WORDS], "call": [tool], "both": [WORDS, tool], "thought": [thought]}
+            record = said(message, *blocks[kind], isSidechain=is_sidechain)
+        records.append(record)
+    text = b"\n".join(map(compact, records))
+    if records:
+        assert tool_calls(text, format="claude-code") == tool_calls(records, format="claude-code")
 
 
 def copied(copy: dict[str, Any], **more: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final, Literal
 
@@ -30,6 +30,13 @@ class ToolLogWarning(UserWarning):
         self.reason = reason
         self.file = file
         self.line = line
+
+
+def _check_time(field: str, time: object) -> None:
+    if not isinstance(time, datetime):
+        raise InvalidInputError(f"{field} must be a datetime or None, not {type(time).__name__}")
+    if time.tzinfo is None:
+        raise InvalidInputError(f"{field} must be timezone-aware, {time!r} is not")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +77,21 @@ class ToolCall:
             raise InvalidInputError(
                 f"arguments must be a dict or a str, not {type(self.arguments).__name__}"
             )
-        if self.result is not None and not isinstance(self.result, str):
+        if not (self.result is None or isinstance(self.result, str)):
             raise InvalidInputError(
                 f"result must be a str or None, not {type(self.result).__name__}"
             )
         if not isinstance(self.is_error, bool):
             raise InvalidInputError(f"is_error must be a bool, not {type(self.is_error).__name__}")
-        for field, text in (("id", self.id), ("parent_id", self.parent_id)):
-            if text is not None and not isinstance(text, str):
-                raise InvalidInputError(f"{field} must be a str or None, not {type(text).__name__}")
-        for field, time in (("started", self.started), ("ended", self.ended)):
-            if time is None:
-                continue
-            if not isinstance(time, datetime):
-                raise InvalidInputError(
-                    f"{field} must be a datetime or None, not {type(time).__name__}"
-                )
-            if time.tzinfo is None:
-                raise InvalidInputError(f"{field} must be timezone-aware, {time!r} is not")
+        if not (self.id is None or isinstance(self.id, str)):
+            raise InvalidInputError(f"id must be a str or None, not {type(self.id).__name__}")
+        if not (self.parent_id is None or isinstance(self.parent_id, str)):
+            found = type(self.parent_id).__name__
+            raise InvalidInputError(f"parent_id must be a str or None, not {found}")
+        if self.started is not None:
+            _check_time("started", self.started)
+        if self.ended is not None:
+            _check_time("ended", self.ended)
         batch = self.batch
         if batch is not None:
             if not isinstance(batch, int) or isinstance(batch, bool):
@@ -101,6 +105,21 @@ class ToolCall:
         if self.is_error:
             return "error"
         return "pending" if self.result is None else "ok"
+
+
+_SETTERS: Final = tuple(getattr(ToolCall, field.name).__set__ for field in fields(ToolCall))
+
+
+def call_of(*values: object) -> ToolCall:
+    """Return a call of values whose types are settled: to check them takes longer than to read them.
+
+    Args:
+        values: The fields of `ToolCall`, all of them, in order.
+    """
+    call = object.__new__(ToolCall)
+    for set_field, value in zip(_SETTERS, values, strict=True):
+        set_field(call, value)
+    return call
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, cast
+from typing import Any, BinaryIO, Final, cast
 
 import orjson
 
@@ -216,19 +216,8 @@ def _is_json(lines: list[bytes]) -> bool:
     return bool(lines) and _decode(lines[0], Context(quiet=True), None)[1] is None
 
 
-class _Line(NamedTuple):
-    """A line to decode: its number, what of it need be decoded, its bytes, or where they are."""
-
-    number: int
-    needed: bytes | memoryview
-    whole: bytes | tuple[bytes, int, int]
-
-    def bytes(self) -> bytes:
-        """Return the whole line."""
-        if isinstance(self.whole, bytes):
-            return self.whole
-        data, start, end = self.whole
-        return data[start:end]
+_Line = tuple[int, bytes | memoryview, bytes | tuple[bytes, int, int]]
+"""A line to decode: its number, what of it need be decoded, its bytes, or where they are."""
 
 
 def _lines_of(
@@ -248,14 +237,14 @@ def _lines_of(
     for block in chain(_blocks(head, chunks, pieces), pieces):
         if scan is None:
             for line in block[start:].split(b"\n") if start else block.split(b"\n"):
-                yield _Line(number, line, line)
+                yield number, line, line
                 number += 1
         else:
             found, count = scan(block, start)
             view = memoryview(block)
             for place, begin, end, copy in found:
                 needed = view[begin:end] if copy < 0 else b"".join((view[begin:copy], _NO_COPY))
-                yield _Line(number + place, needed, (block, begin, end))
+                yield number + place, needed, (block, begin, end)
             number += count
         start = 0
 
@@ -280,14 +269,13 @@ def _decode_lines(lines: Iterable[_Line], context: Context, *, readable: bool) -
     """
     bad: list[tuple[str, int]] = []
     loads = orjson.loads
-    for line in lines:
-        number, needed, whole = line
+    for number, needed, whole in lines:
         if not needed:
             continue
         try:
             value = loads(needed)
         except orjson.JSONDecodeError:
-            data = line.bytes()
+            data = whole if isinstance(whole, bytes) else whole[0][whole[1] : whole[2]]
             value, problem = _decode(data, context, number)
             if problem is not None:
                 if data.strip() and len(bad) <= WARNINGS_PER_LOG:

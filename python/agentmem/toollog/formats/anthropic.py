@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Any
 
 from agentmem.toollog.formats.parts import (
@@ -45,7 +44,7 @@ class Anthropic:
             context,
             batch=("message", record.line, id(value)),
             client_id=id_of(value.get("id")),
-            time=time_of(value.get("timestamp") or value.get("created_at")),
+            time=value.get("timestamp") or value.get("created_at"),
         )
 
 
@@ -61,7 +60,7 @@ def message_parts(
     *,
     batch: object,
     client_id: str | None = None,
-    time: datetime | None = None,
+    time: object = None,
     parent_id: str | None = None,
     unflagged: bool | None = None,
 ) -> list[Part]:
@@ -73,7 +72,7 @@ def message_parts(
         context: The reading pass.
         batch: What the calls of this message share.
         client_id: The host's id of the message.
-        time: When it was written.
+        time: When it was written, as the host says it.
         parent_id: The call that started the sub-agent which wrote it.
         unflagged: What a result without ``is_error`` is; None asks its text.
     """
@@ -81,6 +80,8 @@ def message_parts(
     speaker: Role = role if role in ("user", "assistant", "system") else "other"
     content = message.get("content")
     parts: list[Part] = []
+    words = context.words
+    moment = time_of(time) if words else None
     for block in content if isinstance(content, list) else blocks(content):
         if not isinstance(block, dict):
             block = {"type": "text", "text": text_of(block)}  # noqa: PLW2901 - made regular
@@ -89,11 +90,11 @@ def message_parts(
             part = _call(block, record, context)
         elif kind.endswith("tool_result"):
             part = _result(block, unflagged)
-        elif not context.words:
+        elif not words:
             # One part is enough to say that there was a turn.
-            if parts or kind in _HIDDEN:
-                continue
-            part = Part(speaker)
+            if not parts and kind not in _HIDDEN:
+                parts.append(Part(speaker, parent_id=parent_id, batch=batch))
+            continue
         elif kind in _HIDDEN:
             thought = block.get("thinking")
             part = Part("other", thought if isinstance(thought, str) else "", speaker=kind)
@@ -101,7 +102,7 @@ def message_parts(
             part = Part(speaker, text_of(block))
         part.record = record
         part.client_id = client_id
-        part.time = time
+        part.time = moment if words else time_of(time)
         part.parent_id = parent_id
         part.batch = batch
         parts.append(part)

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from agentmem.toollog.formats.anthropic import message_parts
-from agentmem.toollog.formats.parts import Context, Part, Record, id_of, kind_of, text_of, time_of
+from agentmem.toollog.formats.parts import Context, Part, Record, id_of, text_of, time_of
 
-_TURNS = frozenset({"user", "assistant"})
 _BOOKKEEPING = frozenset(
     {
         "file-history-snapshot",
@@ -52,17 +51,19 @@ class ClaudeCode:
 
     def matches(self, value: dict[str, Any]) -> bool:
         """Return True for a line of a session."""
-        kind = kind_of(value)
-        if kind in _TURNS:
+        kind = value.get("type")
+        if kind in ("assistant", "user"):
             return isinstance(value.get("message"), dict)
-        return kind in _BOOKKEEPING and not _SESSION_FIELDS.isdisjoint(value)
+        return (
+            isinstance(kind, str) and kind in _BOOKKEEPING and not _SESSION_FIELDS.isdisjoint(value)
+        )
 
     def parts(self, record: Record, context: Context) -> Iterable[Part]:
         """Turn one line into its parts; bookkeeping becomes one part of role ``"other"``."""
         value = record.value
-        kind = kind_of(value)
+        kind = value.get("type")
         message = value.get("message")
-        if kind not in _TURNS or not isinstance(message, dict):
+        if kind not in ("assistant", "user") or not isinstance(message, dict):
             self._link_progress(value, context)
             text = value.get("content")
             return _other(text if isinstance(text, str) else "", record, context)
@@ -79,8 +80,8 @@ class ClaudeCode:
             record,
             context,
             batch=("message", batch) if batch is not None else ("line", record.line),
-            client_id=id_of(value.get("uuid")),
-            time=time_of(value.get("timestamp")),
+            client_id=id_of(value.get("uuid")) if context.words else None,
+            time=value.get("timestamp"),
             parent_id=parent_id,
             unflagged=False if isinstance(structured, dict) else None,
         )

@@ -17,7 +17,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from agentmem.toollog.formats.parts import RUN, UNKNOWN_TOOL, Context, Part
-from agentmem.toollog.models import ToolCall
+from agentmem.toollog.models import ToolCall, call_of
 
 _NOTHING = object()
 
@@ -186,7 +186,7 @@ def _tool_call(entry: _Entry) -> ToolCall:
     call, result = entry.call, entry.result
     arguments = call.arguments if call.arguments is not None else {}
     if result is None:
-        return ToolCall(
+        return call_of(
             call.name or "",
             arguments,
             None,
@@ -197,7 +197,7 @@ def _tool_call(entry: _Entry) -> ToolCall:
             call.parent_id,
             entry.batch,
         )
-    return ToolCall(
+    return call_of(
         call.name or "",
         arguments,
         result.text,

@@ -12,7 +12,7 @@ import re
 import warnings
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
@@ -288,7 +288,8 @@ def time_of(value: object) -> datetime | None:
 def _in_calendar(value: datetime) -> datetime:
     """Return a time with its zone; an OverflowError says that UTC has no such time."""
     time = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-    time.astimezone(UTC)
+    if not MINYEAR < time.year < MAXYEAR:
+        time.astimezone(UTC)
     return time
 
 

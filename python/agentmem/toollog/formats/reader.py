@@ -328,7 +328,10 @@ def _split(source: Iterable[Record], depth: int) -> Iterator[Iterable[Record]]:
 
 def _loose(stream: Iterator[Record], held: list[Record], depth: int) -> Iterator[Record]:
     for record in stream:
-        if _contents(record, depth) is not None:
+        value = record.value
+        # Most records say at once that they are messages.
+        is_message = type(value) is dict and ("type" in value or "role" in value)
+        if not is_message and _contents(record, depth) is not None:
             held.append(record)
             return
         yield record
