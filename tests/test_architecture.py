@@ -169,6 +169,7 @@ def test_the_parts_of_models_are_found_by_name():
     assert len(names) == len(set(names))
     for part in parts:
         module = import_module(f"agentmem.models.{part}")
+        assert set(models._HOMES[part]) == set(module.__all__)
         for name in module.__all__:
             assert getattr(models, name) is getattr(module, name)
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):

@@ -16,7 +16,6 @@ from agentmem.store.payloads import (
     pack,
     unpack,
 )
-from agentmem.store.skill_forgetting import forget_turns
 
 if TYPE_CHECKING:
     import apsw
@@ -195,6 +194,9 @@ def delete(connection: apsw.Connection, ids: Sequence[int]) -> None:
     A deleted tool call keeps its number, so that the refs of the others stay true; a deleted
     record keeps its digest, so that a replay of the log does not bring it back.
     """
+    # Most processes never forget: what this loads takes milliseconds.
+    from agentmem.store.skill_forgetting import forget_turns
+
     forget_turns(connection, ids)
     wanted = json.dumps(list(ids))
     rows: list[Any] = connection.execute(
