@@ -53,6 +53,12 @@ impl TailVectors {
         })
     }
 
+    /// Returns the length of each vector, at least 1.
+    #[must_use]
+    pub fn ndim(&self) -> usize {
+        self.ndim
+    }
+
     /// Returns the number of vectors, those of removed rows included.
     #[must_use]
     pub fn len(&self) -> usize {

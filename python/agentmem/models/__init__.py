@@ -58,7 +58,7 @@ _HOMES = {
         "Forgotten", "Imported", "Purged", "Retention", "Stats", "Trace", "TraceStep",
         "Verification",
     ),
-    "documents": ("Document", "DocumentWrite"),
+    "documents": ("Document", "DocumentWrite", "make_document_write"),
     "skills": (
         "REASONS", "Archive", "ArchiveCall", "ArchiveMessage", "ArchiveReason", "ArchiveView",
         "Buffered", "Decision", "Draft", "Evidence", "Fingerprint", "Loadout", "LoadoutEntry",

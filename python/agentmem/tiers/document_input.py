@@ -67,10 +67,10 @@ def dump_value(value: object) -> str:
     Raises:
         InvalidInputError: It is no mapping, or holds something that JSON can't say.
     """
-    if not isinstance(value, Mapping):
+    if type(value) is not dict and not isinstance(value, Mapping):
         raise InvalidInputError(f"value: a JSON object is needed, {value!r:.80} was given")
     try:
-        encoded = orjson.dumps(dict(value), option=STRICT)
+        encoded = orjson.dumps(value if type(value) is dict else dict(value), option=STRICT)
     except TypeError:
         # Lone surrogates, large integers, subclasses of str: the careful way decides.
         pass
@@ -136,10 +136,13 @@ def unit_vectors(several: Sequence[Any], ndim: int) -> list[bytes]:
 def _texts(value: Sequence[str]) -> tuple[str, ...]:
     if isinstance(value, str):
         raise InvalidInputError("texts: several strings are needed, one was given")
+    found = []
     for text in value:
         if not isinstance(text, str):
             raise InvalidInputError(f"texts: strings are needed, {text!r:.80} was given")
-    return tuple([whole_text(text) for text in value if text and not text.isspace()])
+        if text and not text.isspace():
+            found.append(whole_text(text))
+    return tuple(found)
 
 
 def _ttl_ms(value: float | None) -> int | None:
@@ -158,8 +161,7 @@ def checked_documents(
     Raises:
         InvalidInputError: Something is wrong with one; nothing was written.
     """
-    found: dict[tuple[str, str], NewDocument] = {}
-    given: dict[tuple[str, str], Any] = {}
+    found: dict[tuple[str, str], DocumentWrite] = {}
     paths: dict[str, str] = {}
     name: Any = CHECKS["key"][1]
     for write in writes:
@@ -170,36 +172,51 @@ def checked_documents(
         key = name(write.key)
         if key is None:
             raise InvalidInputError("key: None is no key")
-        place = (path, key)
-        found.pop(place, None)
-        given.pop(place, None)
-        if write.value is None:
-            found[place] = NewDocument(path, key, None, "", "", (), None, None, ())
-            continue
-        metadata, texts = dump_value(write.value), _texts(write.texts)
-        if texts and write.embeddings is not None:
-            given[place] = write.embeddings
-        kinds: list[str] = []
-        if is_redacting:
-            metadata = _redacted(metadata, kinds)
-            texts = tuple([redact_value(text, []) for text in texts])
-        found[place] = NewDocument(
-            path,
-            key,
-            metadata,
-            SEARCHED if texts else UNSEARCHED,
-            "\n".join(texts) if texts else key if not key.isspace() else NO_TEXT,
-            texts,
-            None,
-            _ttl_ms(write.ttl_s),
-            tuple(kinds),
+        before = found.pop((path, key), None)
+        if before is not None:
+            # It is not written, and wrong all the same where it is wrong.
+            _all_checked({(path, key): before}, ndim, is_redacting=False)
+        found[path, key] = write
+    return _all_checked(found, ndim, is_redacting=is_redacting)
+
+
+def _all_checked(
+    found: Mapping[tuple[str, str], DocumentWrite], ndim: int, *, is_redacting: bool
+) -> list[NewDocument]:
+    bringing = [write.embeddings for write in found.values() if _brings_vectors(write)]
+    given = iter(unit_vectors(bringing, ndim))
+    return [
+        _checked(
+            write, path, key, next(given) if _brings_vectors(write) else None,
+            is_redacting=is_redacting,
         )
-    documents = list(found.values())
-    places = [at for at, (path, key, *_) in enumerate(documents) if (path, key) in given]
-    vectors = unit_vectors([given[documents[at][:2]] for at in places], ndim)
-    for at, row in zip(places, vectors, strict=True):
-        documents[at] = documents[at]._replace(vectors=row)
-    return documents
+        for (path, key), write in found.items()
+    ]  # fmt: skip
+
+
+def _brings_vectors(write: DocumentWrite) -> bool:
+    return write.embeddings is not None and write.value is not None and len(write.texts) > 0
+
+
+def _checked(
+    write: DocumentWrite, path: str, key: str, vectors: bytes | None, *, is_redacting: bool
+) -> NewDocument:
+    if write.value is None:
+        return NewDocument(path, key, None, "", "", (), None, None, ())
+    metadata, texts = dump_value(write.value), _texts(write.texts)
+    kinds: list[str] = []
+    if is_redacting:
+        metadata = _redacted(metadata, kinds)
+        texts = tuple([redact_value(text, []) for text in texts])
+    if not texts:
+        text = key if not key.isspace() else NO_TEXT
+        ttl_ms = _ttl_ms(write.ttl_s)
+        return NewDocument(path, key, metadata, UNSEARCHED, text, (), None, ttl_ms, tuple(kinds))
+    text = texts[0] if len(texts) == 1 else "\n".join(texts)
+    return NewDocument(
+        path, key, metadata, SEARCHED, text, texts, vectors,
+        None if write.ttl_s is None else _ttl_ms(write.ttl_s), tuple(kinds),
+    )  # fmt: skip
 
 
 def _redacted(metadata: str, kinds: list[str]) -> str:

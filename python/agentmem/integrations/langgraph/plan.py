@@ -10,7 +10,7 @@ from langgraph.store.base.embed import get_text_at_path, tokenize_path
 
 from agentmem.errors import InvalidInputError
 from agentmem.integrations.langgraph.namespaces import check_op, to_scope
-from agentmem.models import DocumentWrite
+from agentmem.models import DocumentWrite, make_document_write
 from agentmem.tiers.documents import grouped_texts
 
 if TYPE_CHECKING:
@@ -141,11 +141,5 @@ class Plan:
                     rows = self._vectors[first : first + 1]
                 else:
                     rows = self._vectors[[self.texts[text] for text in grouped_texts(texts)]]
-            yield DocumentWrite(
-                key=place[1],
-                value=op.value,
-                scope=place[0],
-                texts=texts,
-                embeddings=rows,
-                ttl_s=None if op.ttl is None else op.ttl * 60,
-            )
+            ttl_s = None if op.ttl is None else op.ttl * 60
+            yield make_document_write(place[1], op.value, place[0], texts, rows, ttl_s)
