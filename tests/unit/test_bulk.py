@@ -1,6 +1,7 @@
 """Rows in bulk: few statements, and analysed beside the sync."""
 
 import threading
+import time
 
 import apsw
 import numpy as np
@@ -115,3 +116,16 @@ def test_prepared_rows_are_applied_once(tmp_path):
     with pytest.raises(InvalidInputError, match="fields"):
         index.prepare([row[:5]])
     assert (other.live_len, index.applied) == (0, 1)
+
+
+def test_a_close_does_not_wait_for_the_end_of_a_bulk_write(tmp_path, monkeypatch):
+    monkeypatch.setattr("agentmem.index.PAUSE_S", 60.0)
+    memory = Memory(tmp_path / "memory", embedder=SPACE)
+    memory.remember_many(facts(1_200))
+    index = memory._shared.index
+    began = time.monotonic()
+    memory.close()
+    assert time.monotonic() - began < 8
+    assert not index._folder_thread.is_alive()
+    # What was written is left in a segment, so that the next process has little to replay.
+    assert index.native.tail_len == 0
