@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -107,14 +108,13 @@ def unit_vectors(several: Sequence[Any], ndim: int) -> list[bytes]:
         arrays = [np.asarray(vectors, dtype=np.float32) for vectors in several]
     except (TypeError, ValueError) as error:
         raise EmbeddingError(f"embeddings: vectors of numbers are needed: {error}") from error
-    for array in arrays:
-        if array.ndim != 2 or len(array) > MAX_CHUNKS:  # noqa: PLR2004
+    for shape in {array.shape for array in arrays}:
+        if len(shape) != 2 or shape[0] > MAX_CHUNKS:  # noqa: PLR2004
             raise EmbeddingError(
-                f"embeddings: an array of at most {MAX_CHUNKS} rows is needed, "
-                f"the shape is {array.shape}"
+                f"embeddings: an array of at most {MAX_CHUNKS} rows is needed, the shape is {shape}"
             )
-        if array.shape[1] != ndim:
-            raise DimensionError(ndim, array.shape[1], "embeddings")
+        if shape[1] != ndim:
+            raise DimensionError(ndim, shape[1], "embeddings")
     matrix: npt.NDArray[np.float32] = np.concatenate(arrays)
     norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
     if not np.isfinite(norms).all():
@@ -122,13 +122,12 @@ def unit_vectors(several: Sequence[Any], ndim: int) -> list[bytes]:
     has_direction = norms > LEAST_NORM
     matrix /= np.where(has_direction, norms, np.float32(1))[:, None]
     raw, width, found, row = matrix.tobytes(), ndim * 4, [], 0
-    is_whole = bool(has_direction.all())
+    if has_direction.all():
+        ends = accumulate(map(len, arrays))
+        return [raw[first * width : end * width] for first, end in pairwise(chain((0,), ends))]
     for array in arrays:
         end = row + len(array)
-        if is_whole or has_direction[row:end].all():
-            found.append(raw[row * width : end * width])
-        else:
-            found.append(matrix[row:end][has_direction[row:end]].tobytes())
+        found.append(matrix[row:end][has_direction[row:end]].tobytes())
         row = end
     return found
 
