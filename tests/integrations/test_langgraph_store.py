@@ -306,5 +306,5 @@ def test_the_texts_of_a_path_are_those_that_langgraph_finds(path):
     value = {"a": "one", "c": {"b": "two"}, "d": ["x", "y"], "*": "star", "[0]": "first",
              "{a,b}": "both", "x y": "spaced", "n": 3}  # fmt: skip
     tokens = path if path == "$" else tokenize_path(path)
-    for given in (value, {}, {"a": None}, {"a": 5}, {"a": ["x"]}, {"a": {"b": "deep"}}):
-        assert _texts_at(given, tokens) == get_text_at_path(given, tokens)
+    for one in (value, {}, {"a": None}, {"a": 5}, {"a": ["x"]}, {"a": {"b": "deep"}}):
+        assert _texts_at(one, tokens) == get_text_at_path(one, tokens)
