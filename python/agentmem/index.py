@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import threading
 import time
@@ -97,6 +98,8 @@ class SearchIndex:
         self.catch_up()
         self._rested_at = self._native.applied
         self._ahead: Ahead | None = None
+        # When this process last wrote, in monotonic seconds.
+        self._published_s = -math.inf
         database.prepare = self.prepare
         database.publish = self.publish
         # The thread holds no reference between its turns, so a memory that nobody closed can go.
@@ -150,6 +153,7 @@ class SearchIndex:
     def publish(self, changes: Sequence[Change]) -> None:
         """Apply what one commit changed; the store calls it in commit order."""
         ahead, self._ahead = self._ahead, None
+        self._published_s = time.monotonic()
         with self._lock:
             if changes[0].seq != self._native.applied + 1:
                 self.catch_up()
@@ -382,6 +386,9 @@ class SearchIndex:
 
     def _is_in_bulk(self) -> bool:
         """Whether so much is being written that a later, larger segment is the better one."""
+        if time.monotonic() - self._published_s > PAUSE_S:
+            # What was caught up with at an opening was written before.
+            return False
         before = self._native.applied
         if self._closing.wait(PAUSE_S):
             return False

@@ -1,5 +1,6 @@
 """Rows in bulk: few statements, and analysed beside the sync."""
 
+import shutil
 import threading
 import time
 
@@ -129,3 +130,22 @@ def test_a_close_does_not_wait_for_the_end_of_a_bulk_write(tmp_path, monkeypatch
     assert not index._folder_thread.is_alive()
     # What was written is left in a segment, so that the next process has little to replay.
     assert index.native.tail_len == 0
+
+
+def test_what_an_opening_catches_up_with_is_folded_at_once(tmp_path, monkeypatch):
+    """Or each of many short processes would read the same rows again."""
+    folder = tmp_path / "memory"
+    with Memory(folder, embedder=SPACE) as memory:
+        memory.remember_many(facts(1_200))
+    shutil.rmtree(folder / "index")
+    monkeypatch.setattr("agentmem.index.FOLD_AT_REST", 10**9)
+    with Memory(folder, embedder=SPACE) as memory:
+        memory._shared.index.fold()
+        memory.remember_many(facts(1_200, start=5_000))
+    monkeypatch.setattr("agentmem.index.PAUSE_S", 60.0)
+    with Memory(folder, embedder=SPACE) as memory:
+        index = memory._shared.index
+        deadline = time.monotonic() + 20
+        while index.native.tail_len and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert index.native.tail_len == 0

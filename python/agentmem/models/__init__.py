@@ -63,7 +63,6 @@ _HOMES = {
         "REASONS", "Archive", "ArchiveCall", "ArchiveMessage", "ArchiveReason", "ArchiveView",
         "Buffered", "Decision", "Draft", "Evidence", "Fingerprint", "Loadout", "LoadoutEntry",
         "Omitted", "Review", "SkillState", "SkillVersion", "SkillView", "Task", "TaskState",
-        "make_skill_view",
     ),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
