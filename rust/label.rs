@@ -102,17 +102,16 @@ fn push_bounded(out: &mut String, value: &str) {
     let _ = write!(out, "{:032x}", xxh3_128(value.as_bytes()));
 }
 
+fn push_field(out: &mut String, prefix: char, value: &str) {
+    out.push(prefix);
+    push_bounded(out, value);
+}
+
 /// The label of a row's own field: kind, session, tag or subject.
 pub(crate) fn field(prefix: char, value: &str) -> String {
     let mut out = String::with_capacity(value.len() + 1);
-    out.push(prefix);
-    push_bounded(&mut out, value);
+    push_field(&mut out, prefix, value);
     out
-}
-
-/// The label of a tier.
-pub(crate) fn tier(tier: u8) -> String {
-    format!("{TIER}{tier}")
 }
 
 /// The label of a scope. Scopes are never cut: their descendants are a range after them.
@@ -133,34 +132,42 @@ fn push_path(out: &mut String, path: &str) {
     }
 }
 
+fn push_exists(out: &mut String, path: &str) {
+    out.push(EXISTS);
+    push_path(out, path);
+}
+
 /// The label that says that a metadata path is there.
 pub(crate) fn exists(path: &str) -> String {
-    let mut out = String::from(EXISTS);
-    push_path(&mut out, path);
+    let mut out = String::new();
+    push_exists(&mut out, path);
     out
 }
 
-/// The label of a scalar at a metadata path.
-pub(crate) fn metadata(path: &str, value: &Scalar) -> String {
-    let mut out = String::from(METADATA);
-    push_path(&mut out, path);
+fn push_metadata(out: &mut String, path: &str, value: &Scalar) {
+    out.push(METADATA);
+    push_path(out, path);
     out.push('\0');
     match value {
         Scalar::Null => out.push('z'),
         Scalar::Bool(b) => out.push_str(if *b { "bt" } else { "bf" }),
         Scalar::Int(i) => {
-            out.push('n');
-            out.push_str(&i.to_string());
+            let _ = write!(out, "n{i}");
         }
         Scalar::Float(f) => {
-            out.push('n');
-            let _ = write!(out, "{f:?}");
+            let _ = write!(out, "n{f:?}");
         }
         Scalar::Text(s) => {
             out.push('s');
-            push_bounded(&mut out, s);
+            push_bounded(out, s);
         }
     }
+}
+
+/// The label of a scalar at a metadata path.
+pub(crate) fn metadata(path: &str, value: &Scalar) -> String {
+    let mut out = String::new();
+    push_metadata(&mut out, path, value);
     out
 }
 
@@ -221,23 +228,59 @@ pub(crate) fn flatten(metadata: &Value, emit: &mut impl FnMut(&str, Option<&Valu
     }
 }
 
+/// Labels one after another in one buffer: rows have several, and each would be an allocation.
+#[derive(Default)]
+struct Labels {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Labels {
+    fn add(&mut self, push: impl FnOnce(&mut String)) {
+        push(&mut self.text);
+        self.ends.push(self.text.len());
+    }
+
+    /// Calls `emit` with each label, in order and without repeats.
+    fn emit(&self, mut emit: impl FnMut(&str)) {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        let mut all: Vec<&str> = starts
+            .zip(&self.ends)
+            .filter_map(|(&start, &end)| self.text.get(start..end))
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all.into_iter().for_each(&mut emit);
+    }
+}
+
 /// Calls `emit` with each label of a row, without repeats.
-pub(crate) fn of(row: &Row, parsed: &Value, mut emit: impl FnMut(&str)) {
-    let mut all = vec![tier(row.tier), field(KIND, &row.kind), scope(&row.scope)];
+pub(crate) fn of(row: &Row, parsed: &Value, emit: impl FnMut(&str)) {
+    let mut all = Labels::default();
+    all.add(|out| {
+        let _ = write!(out, "{TIER}{}", row.tier);
+    });
+    all.add(|out| push_field(out, KIND, &row.kind));
+    all.add(|out| {
+        out.push(SCOPE);
+        out.push_str(&row.scope);
+    });
     if let Some(session) = &row.session {
-        all.push(field(SESSION, session));
+        all.add(|out| push_field(out, SESSION, session));
     }
     if let Some(subject) = &row.subject {
-        all.push(field(SUBJECT, subject));
+        all.add(|out| push_field(out, SUBJECT, subject));
     }
-    all.extend(row.tags.iter().map(|tag| field(TAG, tag)));
+    for tag in &row.tags {
+        all.add(|out| push_field(out, TAG, tag));
+    }
     flatten(parsed, &mut |path, value| match value {
-        None => all.push(exists(path)),
-        Some(value) => all.extend(Scalar::from_json(value).map(|scalar| metadata(path, &scalar))),
+        None => all.add(|out| push_exists(out, path)),
+        Some(value) => {
+            if let Some(scalar) = Scalar::from_json(value) {
+                all.add(|out| push_metadata(out, path, &scalar));
+            }
+        }
     });
-    all.sort_unstable();
-    all.dedup();
-    for label in &all {
-        emit(label);
-    }
+    all.emit(emit);
 }

@@ -26,6 +26,7 @@ type Terms = Box<[(u32, u32)]>;
 /// Rows made ready to be applied, without any lock held.
 #[derive(Default)]
 pub struct Batch {
+    ndim: usize,
     terms: Interner,
     labels: Interner,
     rows: Vec<Prepared>,
@@ -37,7 +38,8 @@ struct Prepared {
     terms: Terms,
     length: u32,
     labels: Box<[u32]>,
-    vectors: Vec<Vec<f32>>,
+    /// One after another.
+    vectors: Vec<f32>,
 }
 
 /// Strings numbered in order of first occurrence.
@@ -80,7 +82,10 @@ impl Batch {
     /// # Errors
     /// `InvalidInput` or `Dimension`, naming the row; nothing was changed then.
     pub fn new(rows: Vec<(Row, Vec<f32>)>, ndim: usize) -> Result<Self> {
-        let mut batch = Self::default();
+        let mut batch = Self {
+            ndim,
+            ..Self::default()
+        };
         let mut ids: Vec<u32> = Vec::new();
         // The last row of a key is the one that counts.
         let last: FxHashMap<u64, usize> = rows
@@ -93,7 +98,7 @@ impl Batch {
                 continue;
             }
             row.check()?;
-            let vectors = unit_vectors(row.key, &flat, ndim)?;
+            let vectors = unit_vectors(row.key, flat, ndim)?;
             ids.clear();
             let terms = &mut batch.terms;
             with_analyzer(|analyzer| {
@@ -122,15 +127,30 @@ impl Batch {
         Ok(batch)
     }
 
+    /// Refuses to be applied where vectors have another length.
+    ///
+    /// # Errors
+    /// `Dimension`.
+    pub(crate) fn check_ndim(&self, ndim: usize) -> Result<()> {
+        if self.ndim == ndim {
+            return Ok(());
+        }
+        Err(Error::Dimension {
+            expected: ndim,
+            got: self.ndim,
+        })
+    }
+
     /// The keys of the rows, in order.
     pub fn keys(&self) -> impl Iterator<Item = u64> + '_ {
         self.rows.iter().map(|prepared| prepared.row.key)
     }
 }
 
-fn unit_vectors(key: u64, flat: &[f32], ndim: usize) -> Result<Vec<Vec<f32>>> {
+/// The vectors of a row, one after another, each scaled to unit length.
+fn unit_vectors(key: u64, mut flat: Vec<f32>, ndim: usize) -> Result<Vec<f32>> {
     if flat.is_empty() {
-        return Ok(Vec::new());
+        return Ok(flat);
     }
     if ndim == 0 || !flat.len().is_multiple_of(ndim) {
         return Err(Error::Dimension {
@@ -144,14 +164,13 @@ fn unit_vectors(key: u64, flat: &[f32], ndim: usize) -> Result<Vec<Vec<f32>>> {
             flat.len() / ndim
         )));
     }
-    flat.chunks_exact(ndim)
-        .map(|vector| {
-            ann::normalise(vector, ndim).map_err(|error| match error {
-                Error::InvalidInput(reason) => Error::InvalidInput(format!("row {key}: {reason}")),
-                other => other,
-            })
-        })
-        .collect()
+    for vector in flat.chunks_exact_mut(ndim) {
+        ann::normalise_in_place(vector, ndim).map_err(|error| match error {
+            Error::InvalidInput(reason) => Error::InvalidInput(format!("row {key}: {reason}")),
+            other => other,
+        })?;
+    }
+    Ok(flat)
 }
 
 #[derive(Default)]
@@ -225,7 +244,7 @@ impl Tail {
             .resize_with(self.terms.names.len(), Postings::default);
         for prepared in batch.rows {
             let row = self.rows.len() as u32;
-            for vector in &prepared.vectors {
+            for vector in prepared.vectors.chunks_exact(self.vectors.ndim()) {
                 self.vectors.push(row, vector)?;
             }
             let mut forward = prepared.terms;
@@ -242,12 +261,8 @@ impl Tail {
                 .filter_map(|&id| batch.labels.names.get(id as usize).cloned())
                 .collect();
             for label in &labels {
-                match self.labels.get_mut(label) {
-                    Some(rows) => rows.push(row),
-                    None => {
-                        self.labels.insert(Arc::clone(label), vec![row]);
-                    }
-                }
+                let rows = self.labels.entry(Arc::clone(label)).or_default();
+                rows.push(row);
             }
             self.standings.push(Standing {
                 tier: prepared.row.tier,

@@ -35,7 +35,8 @@ ARROWS = {
     "skills": {"opened", "tiers", "toollog", "store", "models", "protocols", "errors", "_native"},
     "tiers": {"index", "toollog", "embedding", "store", "models", "protocols", "errors", "_native"},
     "opened": {"index", "embedding", "store", "models", "protocols", "errors"},
-    "index": {"store", "errors", "_native"},
+    "index": {"index_ahead", "store", "errors", "_native"},
+    "index_ahead": {"store", "_native"},
     "toollog": {"models", "protocols", "errors", "_native"},
     "embedding": {"protocols", "errors"},
     "store": {"models", "protocols", "errors", "agentmem"},
@@ -169,6 +170,7 @@ def test_the_parts_of_models_are_found_by_name():
     assert len(names) == len(set(names))
     for part in parts:
         module = import_module(f"agentmem.models.{part}")
+        assert set(models._HOMES[part]) == set(module.__all__)
         for name in module.__all__:
             assert getattr(models, name) is getattr(module, name)
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):

@@ -16,6 +16,7 @@ __all__ = [
     "TEXT_VERSION",
     "HybridIndex",
     "NativeCanvas",
+    "PreparedRows",
     "Ranking",
     "SearchResult",
     "StoreIndex",
@@ -168,6 +169,10 @@ class Ranking:
         """The weights of the signals for rows without a session."""
 
 @final
+class PreparedRows:
+    """Rows that ``StoreIndex.prepare`` made ready; they can be applied once."""
+
+@final
 class StoreIndex:
     """The index of a store: immutable generations on disk and a tail in memory. Thread-safe."""
 
@@ -199,13 +204,22 @@ class StoreIndex:
     def live_len(self) -> int:
         """Live rows."""
 
-    def apply(self, rows: Sequence[_Row], removed: Sequence[int], seq: int) -> None:
+    def prepare(self, rows: Sequence[_Row]) -> PreparedRows:
+        """Analyse and check rows, the longer part of ``apply``; nothing is changed.
+
+        Raises:
+            InvalidInputError: A row is wrong.
+            DimensionError: A vector has another length.
+        """
+
+    def apply(self, rows: Sequence[_Row] | PreparedRows, removed: Sequence[int], seq: int) -> None:
         """Upsert rows by key, then remove keys; then ``applied`` is at least seq.
 
         A key in both is removed. Applying the same again changes nothing.
 
         Raises:
-            InvalidInputError: A row is wrong; nothing was changed.
+            InvalidInputError: A row is wrong, or the prepared rows were applied already; nothing
+                was changed.
             DimensionError: A vector has another length; nothing was changed.
         """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import threading
 import time
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agentmem._native import StoreIndex
 from agentmem.errors import EmbedderMismatchError, IndexCorruptError, SearchIndexError
+from agentmem.index_ahead import Ahead, last_of_each
 from agentmem.store import index_rows, opening, retention
 from agentmem.store.folder import folder_bytes
 
@@ -40,7 +42,9 @@ CATCH_UP_BATCH = 2_000
 REBUILD_FOLD = 16_384
 # As many changes in such a time are a bulk write.
 BULK_CHANGES = 500
-PAUSE_S = 0.05
+PAUSE_S = 0.25
+# From so many changes on, analysing them takes longer than starting a thread that does it.
+PREPARE_AT = 64
 # Above this a writer folds before it goes on, so that the tail is bounded.
 TAIL_LIMIT = 20_000
 # Held over reload and fold together; the native index takes its own `LOCK` for a publication.
@@ -73,7 +77,7 @@ class SearchIndex:
         self._ann: Literal["auto", "exact", "hnsw"] = ann
         self._lock = threading.RLock()
         self._wake = threading.Event()
-        self._closed = False
+        self._closing = threading.Event()
         # A tail that could not be folded is tried again when it has grown to this size.
         self._next_forced_fold = TAIL_LIMIT
         # What was applied when the index was last left at rest.
@@ -93,6 +97,10 @@ class SearchIndex:
                 self._native = self._rebuilt()
         self.catch_up()
         self._rested_at = self._native.applied
+        self._ahead: Ahead | None = None
+        # When this process last wrote, in monotonic seconds.
+        self._published_s = -math.inf
+        database.prepare = self.prepare
         database.publish = self.publish
         # The thread holds no reference between its turns, so a memory that nobody closed can go.
         self._folder_thread = threading.Thread(
@@ -132,23 +140,32 @@ class SearchIndex:
         """The native index, for counts and checks."""
         return self._native
 
+    def prepare(self, changes: Sequence[Change]) -> None:
+        """Begin to analyse what a commit is about to change; the store calls it before it syncs."""
+        if len(changes) < PREPARE_AT:
+            return
+        ahead = Ahead(self._native, changes)
+        # Without another thread `publish` does it.
+        with suppress(RuntimeError):
+            ahead.start()
+            self._ahead = ahead
+
     def publish(self, changes: Sequence[Change]) -> None:
         """Apply what one commit changed; the store calls it in commit order."""
+        ahead, self._ahead = self._ahead, None
+        self._published_s = time.monotonic()
         with self._lock:
             if changes[0].seq != self._native.applied + 1:
                 self.catch_up()
                 return
-            rows: dict[int, index_rows.IndexRow] = {}
-            removed: dict[int, None] = {}
-            for change in changes:
-                key = change.tier << 56 | change.id
-                if change.op == "remove":
-                    rows.pop(key, None)
-                    removed[key] = None
-                elif change.payload is not None:
-                    rows.pop(key, None)
-                    rows[key] = change.payload
-            self._native.apply(list(rows.values()), list(removed), changes[-1].seq)
+            prepared = None
+            if ahead is not None and ahead.changes is changes and ahead.native is self._native:
+                prepared = ahead.wait()
+            if prepared is None:
+                rows, removed = last_of_each(changes)
+                self._native.apply(rows, removed, changes[-1].seq)
+            else:
+                self._native.apply(*prepared, changes[-1].seq)
             tail = self._native.tail_len
             self._bound_tail()
         if tail >= FOLD_AT:
@@ -345,16 +362,16 @@ class SearchIndex:
 
     def fold_when_due(self, *, woken: bool) -> bool:
         """Do the background thread's work of one turn; False when there will be none any more."""
-        if self._closed or self._database.is_closed:
+        if self._closing.is_set() or self._database.is_closed:
             return False
         if not woken:
             if time.monotonic() >= self._rest_after_s:
                 self._rest()
         elif self._is_in_bulk():
             self._wake.set()
-        elif self._native.tail_len >= FOLD_AT:
+        elif self._native.tail_len >= FOLD_AT and not self._closing.is_set():
             self._try_fold(minimum=FOLD_AT, wait=False)
-        return not self._closed
+        return not self._closing.is_set()
 
     def _rest(self) -> None:
         """Leave few segments, and a small tail to be replayed: cheaper than one more segment."""
@@ -369,8 +386,12 @@ class SearchIndex:
 
     def _is_in_bulk(self) -> bool:
         """Whether so much is being written that a later, larger segment is the better one."""
+        if time.monotonic() - self._published_s > PAUSE_S:
+            # What was caught up with at an opening was written before.
+            return False
         before = self._native.applied
-        time.sleep(PAUSE_S)
+        if self._closing.wait(PAUSE_S):
+            return False
         return (
             self._native.applied - before >= BULK_CHANGES and self._native.tail_len < REBUILD_FOLD
         )
@@ -459,7 +480,7 @@ class SearchIndex:
 
     def close(self) -> None:
         """Stop the background work; a tail worth a segment is folded first."""
-        self._closed = True
+        self._closing.set()
         self._wake.set()
         self._folder_thread.join(timeout=JOIN_S)
         if not self._folder_thread.is_alive():

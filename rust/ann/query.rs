@@ -19,6 +19,16 @@ const MAX_NORM: f32 = 1.05;
 /// [`Error::Dimension`] if the length is not `ndim`, [`Error::InvalidInput`] if a value is not
 /// finite or all are zero.
 pub fn normalise(vector: &[f32], ndim: usize) -> Result<Vec<f32>> {
+    let mut unit = vector.to_vec();
+    normalise_in_place(&mut unit, ndim)?;
+    Ok(unit)
+}
+
+/// As [`normalise`], where the vector lies; on an error it is left as it is.
+///
+/// # Errors
+/// As [`normalise`].
+pub fn normalise_in_place(vector: &mut [f32], ndim: usize) -> Result<()> {
     if vector.len() != ndim {
         return Err(Error::Dimension {
             expected: ndim,
@@ -32,13 +42,13 @@ pub fn normalise(vector: &[f32], ndim: usize) -> Result<Vec<f32>> {
         ));
     }
     if (squared - 1.0).abs() <= UNIT_TOLERANCE {
-        return Ok(vector.to_vec());
+        return Ok(());
     }
     let norm = squared.sqrt();
-    Ok(vector
-        .iter()
-        .map(|&x| (f64::from(x) / norm) as f32)
-        .collect())
+    for x in vector {
+        *x = (f64::from(*x) / norm) as f32;
+    }
+    Ok(())
 }
 
 /// Refuses a vector that is not of unit length and of `ndim` finite values.

@@ -53,6 +53,12 @@ impl TailVectors {
         })
     }
 
+    /// Returns the length of each vector, at least 1.
+    #[must_use]
+    pub fn ndim(&self) -> usize {
+        self.ndim
+    }
+
     /// Returns the number of vectors, those of removed rows included.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -94,9 +100,13 @@ impl TailVectors {
             let (scale, residual) = encode(vector, &mut chunk.codes[at..]);
             chunk.scales.push(scale);
             chunk.residuals.push(residual);
-            chunk
-                .floats
-                .extend(vector.iter().flat_map(|x| x.to_le_bytes()));
+            // Not by an iterator of bytes, which costs more than all the rest of a push.
+            let at = chunk.floats.len();
+            chunk.floats.resize(at + size_of_val(vector), 0);
+            let (places, _) = chunk.floats[at..].as_chunks_mut::<4>();
+            for (place, x) in places.iter_mut().zip(vector) {
+                *place = x.to_le_bytes();
+            }
         }
         self.rows.push(row);
         Ok(())

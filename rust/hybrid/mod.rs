@@ -173,7 +173,23 @@ impl Index {
     /// # Errors
     /// `InvalidInput` or `Dimension`, naming the row; nothing was changed then.
     pub fn apply(&self, rows: Vec<(Row, Vec<f32>)>, removed: &[u64], seq: u64) -> Result<()> {
-        let batch = Batch::new(rows, self.identity.ndim)?;
+        self.apply_batch(self.prepare(rows)?, removed, seq)
+    }
+
+    /// Analyses and checks rows, the longer part of [`Index::apply`]; nothing is changed.
+    ///
+    /// # Errors
+    /// As [`Index::apply`].
+    pub fn prepare(&self, rows: Vec<(Row, Vec<f32>)>) -> Result<Batch> {
+        Batch::new(rows, self.identity.ndim)
+    }
+
+    /// As [`Index::apply`], of rows that were prepared for vectors of this index's length.
+    ///
+    /// # Errors
+    /// `Dimension` where they were prepared for others; nothing was changed then.
+    pub fn apply_batch(&self, batch: Batch, removed: &[u64], seq: u64) -> Result<()> {
+        batch.check_ndim(self.identity.ndim)?;
         let mut state = self.state.write();
         state.append(batch, seq)?;
         for &key in removed {

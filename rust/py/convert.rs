@@ -140,8 +140,12 @@ impl<'py> Fields<'_, 'py> {
 /// Number of fields of a row tuple.
 const FIELDS: usize = 19;
 
-/// A row tuple: see `StoreIndex.apply` in `_native.pyi`.
-pub(super) fn row(tuple: &Bound<'_, PyTuple>) -> PyResult<(Row, Vec<f32>)> {
+/// Row tuples: see `StoreIndex.apply` in `_native.pyi`.
+pub(super) fn rows(tuples: &[Bound<'_, PyTuple>]) -> PyResult<Vec<(Row, Vec<f32>)>> {
+    tuples.iter().map(row).collect()
+}
+
+fn row(tuple: &Bound<'_, PyTuple>) -> PyResult<(Row, Vec<f32>)> {
     if tuple.len() != FIELDS {
         return Err(InvalidInputError::new_err(format!(
             "a row has {FIELDS} fields, {} were given",

@@ -20,6 +20,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     };
     module.add("build_profile", profile)?;
     module.add_class::<store_index::StoreIndex>()?;
+    module.add_class::<store_index::PreparedRows>()?;
     module.add_class::<hybrid_index::HybridIndex>()?;
     module.add_class::<hybrid_index::SearchResult>()?;
     ranking::register(module)?;

@@ -8,6 +8,7 @@
 use std::path::PathBuf;
 
 use numpy::{IntoPyArray, PyArray1};
+use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
@@ -18,6 +19,13 @@ use crate::error::Result;
 use crate::filter::Filter;
 use crate::hints;
 use crate::hybrid::{Hit, Index, Ranking, Request};
+use crate::tail::Batch;
+
+/// Rows that were analysed already; `StoreIndex.apply` takes them once.
+#[pyclass(frozen, module = "agentmem._native")]
+pub(super) struct PreparedRows {
+    batch: Mutex<Option<Batch>>,
+}
 
 #[pyclass(frozen, module = "agentmem._native")]
 pub(super) struct StoreIndex {
@@ -124,17 +132,28 @@ impl StoreIndex {
         py.detach(|| self.index.len())
     }
 
+    fn prepare(&self, py: Python<'_>, rows: Vec<Bound<'_, PyTuple>>) -> PyResult<PreparedRows> {
+        let rows = convert::rows(&rows)?;
+        let batch = py.detach(|| self.index.prepare(rows))?;
+        Ok(PreparedRows {
+            batch: Mutex::new(Some(batch)),
+        })
+    }
+
     fn apply(
         &self,
         py: Python<'_>,
-        rows: Vec<Bound<'_, PyTuple>>,
+        rows: Bound<'_, PyAny>,
         removed: Vec<u64>,
         seq: u64,
     ) -> PyResult<()> {
-        let rows = rows
-            .iter()
-            .map(convert::row)
-            .collect::<PyResult<Vec<_>>>()?;
+        if let Ok(prepared) = rows.cast::<PreparedRows>() {
+            let taken = prepared.get().batch.lock().take();
+            let batch = taken
+                .ok_or_else(|| InvalidInputError::new_err("these rows were applied already"))?;
+            return Ok(py.detach(|| self.index.apply_batch(batch, &removed, seq))?);
+        }
+        let rows = convert::rows(&rows.extract::<Vec<Bound<'_, PyTuple>>>()?)?;
         Ok(py.detach(|| self.index.apply(rows, &removed, seq))?)
     }
 

@@ -57,6 +57,19 @@ def test_the_plugin_names_what_exists():
     assert len(install.strip().splitlines()) == 3
 
 
+@pytest.mark.parametrize("part", ["", ".claude-plugin/plugin.json"])
+def test_the_hosts_own_command_accepts_the_plugin(tmp_path, part):
+    command = os.environ.get("AGENTMEM_CLAUDE")
+    if not command:
+        pytest.skip("set AGENTMEM_CLAUDE to the command of Claude Code")
+    done = subprocess.run(
+        [*command.split(), "plugin", "validate", "--strict", str(PLUGIN / part)],
+        check=False, capture_output=True, text=True, timeout=100,
+        env=os.environ | {"HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("page", ["docs/mcp.md", "docs/claude-code.md", f"{PLUGIN}/README.md"])
 def test_what_a_page_names_exists(page):
     path = ROOT / page

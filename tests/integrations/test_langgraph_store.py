@@ -295,3 +295,16 @@ def test_the_packaged_model_needs_no_configuration(tmp_path):
         store.put(("u",), "a", {"text": "The cat sleeps on the sofa."})
         store.put(("u",), "b", {"text": "Interest rates rose again."})
         assert store.search(("u",), query="a pet is resting", limit=1)[0].key == "a"
+
+
+@pytest.mark.parametrize("path", ["a", "a.b", "*", "[0]", "{a,b}", "c", "d[*]", "$", "x y"])
+def test_the_texts_of_a_path_are_those_that_langgraph_finds(path):
+    from langgraph.store.base.embed import get_text_at_path, tokenize_path
+
+    from agentmem.integrations.langgraph.plan import _texts_at
+
+    value = {"a": "one", "c": {"b": "two"}, "d": ["x", "y"], "*": "star", "[0]": "first",
+             "{a,b}": "both", "x y": "spaced", "n": 3}  # fmt: skip
+    tokens = path if path == "$" else tokenize_path(path)
+    for one in (value, {}, {"a": None}, {"a": 5}, {"a": ["x"]}, {"a": {"b": "deep"}}):
+        assert _texts_at(one, tokens) == get_text_at_path(one, tokens)

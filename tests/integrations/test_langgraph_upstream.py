@@ -82,7 +82,8 @@ def outcomes(report):
     """Return ``{file::test[parameters]: "passed" | message}`` of a JUnit report."""
     found = {}
     for case in ET.parse(report).getroot().iter("testcase"):
-        names = case.get("classname").split(".")
+        # A file that can't be collected has its name in the case's own.
+        names = f"{case.get('classname')}.{case.get('name')}".split(".")
         file = next(name for name in names if name.startswith("test_"))
         problem = next(
             (child for child in case if child.tag in ("failure", "error", "skipped")), None
@@ -113,12 +114,13 @@ def test_their_tests_pass_with_our_stores(distribution, tmp_path):
     )
     (root / "temporary").mkdir()
     report = root / "report.xml"
+    more = filter(None, [os.environ.get("PYTHONPATH")])
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}",
          *(f"tests/{file}" for file in files)],
         check=False, cwd=root, capture_output=True, text=True, timeout=580,
         env=os.environ
-        | {"PYTHONPATH": os.pathsep.join(map(str, (PACKAGE, HERE, root))),
+        | {"PYTHONPATH": os.pathsep.join(map(str, (PACKAGE, HERE, root, *more))),
            "TMPDIR": str(root / "temporary")},
     )  # fmt: skip
     assert report.is_file(), done.stdout + done.stderr

@@ -6,11 +6,13 @@ import functools
 import inspect
 import os
 from collections.abc import Collection
-from typing import TypeGuard, overload
+from typing import TYPE_CHECKING, TypeGuard, overload
 
-from agentmem.embedding.onnx_embedder import MultilingualEmbedder, OnnxEmbedder
 from agentmem.errors import InvalidInputError
 from agentmem.protocols import Embedder, GivenEmbeddings
+
+if TYPE_CHECKING:
+    from agentmem.embedding.onnx_embedder import MultilingualEmbedder, OnnxEmbedder
 
 __all__ = ["resolve_embedder", "space_of"]
 
@@ -18,12 +20,16 @@ __all__ = ["resolve_embedder", "space_of"]
 @functools.cache
 def _packaged() -> OnnxEmbedder:
     """Return the packaged model's embedder; all memories of a process share its session."""
+    from agentmem.embedding.onnx_embedder import OnnxEmbedder
+
     return OnnxEmbedder()
 
 
 @functools.cache
 def _multilingual() -> MultilingualEmbedder:
     """Return the multilingual model's embedder; it too is shared."""
+    from agentmem.embedding.onnx_embedder import MultilingualEmbedder
+
     return MultilingualEmbedder()
 
 
@@ -68,6 +74,8 @@ def resolve_embedder(
     if isinstance(spec, str) and spec == "multilingual":
         return _multilingual()
     if isinstance(spec, (str, os.PathLike)):
+        from agentmem.embedding.onnx_embedder import OnnxEmbedder
+
         return OnnxEmbedder(spec)
     if _is_embedder(spec):
         return spec

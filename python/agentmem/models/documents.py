@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-__all__ = ["Document", "DocumentWrite"]
+from agentmem.models.memory import maker
+
+__all__ = ["Document", "DocumentWrite", "make_document_write"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +57,7 @@ class Document:
     updated: datetime
     expires: datetime | None = None
     cosine: float | None = None
+
+
+# key, value, scope, texts, embeddings, ttl_s
+make_document_write: Callable[..., DocumentWrite] = maker(DocumentWrite)

@@ -193,6 +193,18 @@ class Database:
         self._writing().publish = callback
 
     @property
+    def prepare(self) -> Callable[[list[Change]], None] | None:
+        """Called once a commit, before it, with the very list that ``publish`` gets after it.
+
+        What it starts runs while the disk is waited for. The commit may fail; it must not raise.
+        """
+        return None if self._writer is None else self._writer.prepare
+
+    @prepare.setter
+    def prepare(self, callback: Callable[[list[Change]], None] | None) -> None:
+        self._writing().prepare = callback
+
+    @property
     def guard_trips(self) -> int:
         """How often another SQLite library took the files away and all was reopened."""
         return 0 if self._writer is None else self._writer.guard_trips

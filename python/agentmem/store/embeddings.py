@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from agentmem.store.bulk import insert_rows
+
 if TYPE_CHECKING:
     import apsw
 
@@ -35,7 +37,7 @@ def key_of(tier: int, number: int) -> int:
 
 def insert_many(connection: apsw.Connection, rows: Iterable[tuple[int, bytes]]) -> None:
     """Insert ``(key * 8 + chunk, vector)``."""
-    connection.executemany("INSERT INTO embeddings VALUES (?,?)", rows)
+    insert_rows(connection, "INSERT INTO embeddings", rows)
 
 
 def insert_vectors(connection: apsw.Connection, key: int, vectors: bytes, width: int) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentmem.models import Fact, Trust, format_id, from_ms
+from agentmem.store.bulk import insert_rows
 from agentmem.store.links import sources_of, tags_of
 from agentmem.store.scopes import subtree_clause
 
@@ -75,10 +76,10 @@ def next_id(connection: apsw.Connection, table: str) -> int:
 
 def insert_many(connection: apsw.Connection, rows: Iterable[Sequence[Any]]) -> None:
     """Insert rows ``(id, scope_id, digest, kind, key, session, subject, attribute, value, …)``."""
-    connection.executemany(
+    insert_rows(
+        connection,
         "INSERT INTO facts (id, scope_id, digest, kind, key, session, subject, attribute, value, "
-        "priority, trust, created_ms, valid_from_ms, valid_to_ms, metadata, text) "
-        "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        "priority, trust, created_ms, valid_from_ms, valid_to_ms, metadata, text)",
         rows,
     )
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agentmem.models import Job, from_ms
+from agentmem.models import from_ms
 from agentmem.store.scopes import subtree_clause
 
 if TYPE_CHECKING:
     import apsw
+
+    from agentmem.models import Job
 
 __all__ = ["MAX_BACKOFF_MS", "JobRow", "done", "failed", "is_due", "load", "request", "to_job"]
 
@@ -123,6 +125,8 @@ def is_due(row: JobRow, now_ms: int) -> bool:
 
 def to_job(row: JobRow) -> Job:
     """Return the public value of a row."""
+    from agentmem.models import Job
+
     return Job(
         scope=row.scope,
         step=row.step,  # type: ignore[arg-type]  # the table's CHECK holds it

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from agentmem.models import format_id
+from agentmem.store.bulk import insert_rows
 
 if TYPE_CHECKING:
     import apsw
@@ -31,13 +32,14 @@ __all__ = [
 
 def insert_tags(connection: apsw.Connection, rows: Iterable[tuple[int, int, str]]) -> None:
     """Insert ``(tier, row_id, tag)``; a tag that is there already stays."""
-    connection.executemany("INSERT OR IGNORE INTO tags VALUES (?,?,?)", rows)
+    insert_rows(connection, "INSERT OR IGNORE INTO tags", rows)
 
 
 def insert_sources(connection: apsw.Connection, rows: Iterable[tuple[int, int, int, int]]) -> None:
     """Insert ``(tier, row_id, source_tier, source_id)``; a link that is there already stays."""
-    connection.executemany(
-        "INSERT OR IGNORE INTO sources (tier, row_id, source_tier, source_id) VALUES (?,?,?,?)",
+    insert_rows(
+        connection,
+        "INSERT OR IGNORE INTO sources (tier, row_id, source_tier, source_id)",
         rows,
     )
 

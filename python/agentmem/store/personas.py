@@ -6,11 +6,13 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agentmem.models import Persona, PersonaEntry, Trust, format_id, from_ms, parse_id
+from agentmem.models import Trust, format_id, from_ms, parse_id
 from agentmem.store import cursors
 
 if TYPE_CHECKING:
     import apsw
+
+    from agentmem.models import Persona, PersonaEntry
 
 __all__ = [
     "PersonaRow",
@@ -171,6 +173,8 @@ def count(connection: apsw.Connection) -> int:
 
 def to_persona(row: PersonaRow) -> Persona:
     """Return the public value of a row."""
+    from agentmem.models import Persona, PersonaEntry
+
     entries = tuple(
         PersonaEntry(field, text, tuple(sources))
         for field, text, sources in json.loads(row.entries)

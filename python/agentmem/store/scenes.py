@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agentmem.models import Scene, Trust, format_id, from_ms
+from agentmem.models import Trust, format_id, from_ms
 from agentmem.store.links import tags_of
 from agentmem.store.scopes import subtree_clause
 
 if TYPE_CHECKING:
     import apsw
+
+    from agentmem.models import Scene
 
 __all__ = [
     "SceneRow",
@@ -251,6 +253,8 @@ def count(connection: apsw.Connection) -> int:
 
 def to_scene(connection: apsw.Connection, rows: Sequence[SceneRow]) -> list[Scene]:
     """Return the public values of rows, with their members and the sessions of these."""
+    from agentmem.models import Scene
+
     tags = tags_of(connection, 2, [row.id for row in rows])
     found = []
     for row in rows:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentmem.models import Trust, Turn, format_id, from_ms
+from agentmem.store.bulk import insert_rows
 from agentmem.store.payloads import (
     decode_text,
     delete_unused,
@@ -16,7 +17,6 @@ from agentmem.store.payloads import (
     pack,
     unpack,
 )
-from agentmem.store.skill_forgetting import forget_turns
 
 if TYPE_CHECKING:
     import apsw
@@ -68,9 +68,10 @@ class TurnRow(NamedTuple):
 
 def insert_many(connection: apsw.Connection, rows: Iterable[Sequence[Any]]) -> None:
     """Insert rows ``(id, scope_id, session, position, origin, kind, speaker, trust, …)``."""
-    connection.executemany(
+    insert_rows(
+        connection,
         "INSERT INTO turns (id, scope_id, session, position, origin, kind, speaker, trust, "
-        "created_ms, event_ms, text) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+        "created_ms, event_ms, text)",
         rows,
     )
 
@@ -81,10 +82,10 @@ def insert_captured(connection: apsw.Connection, rows: Iterable[Sequence[Any]]) 
     The head is as in ``insert_many``; the text is ``""`` where ``text_id`` names the payload that
     holds it; ``offset_min`` is the zone of the event's time, in minutes east of UTC.
     """
-    connection.executemany(
+    insert_rows(
+        connection,
         "INSERT INTO turns (id, scope_id, session, position, origin, kind, speaker, trust, "
-        "created_ms, event_ms, text, client_id, record_id, text_id, offset_min) "
-        "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        "created_ms, event_ms, text, client_id, record_id, text_id, offset_min)",
         rows,
     )
 
@@ -195,6 +196,9 @@ def delete(connection: apsw.Connection, ids: Sequence[int]) -> None:
     A deleted tool call keeps its number, so that the refs of the others stay true; a deleted
     record keeps its digest, so that a replay of the log does not bring it back.
     """
+    # Most processes never forget: what this loads takes milliseconds.
+    from agentmem.store.skill_forgetting import forget_turns
+
     forget_turns(connection, ids)
     wanted = json.dumps(list(ids))
     rows: list[Any] = connection.execute(

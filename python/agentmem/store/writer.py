@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import apsw
 
 from agentmem.errors import ClosedError, StoreBusyError, StoreError
+from agentmem.store.bulk import insert_rows
 from agentmem.store.commit_queue import CommitQueue, Request
 from agentmem.store.connection import is_damaging, translate, translated
 from agentmem.store.counter import ChangeCounter
@@ -34,7 +35,8 @@ _MAX_TRIES: Final = 8
 
 _HEAL_S: Final = 1.0
 
-_INSERT_CHANGE: Final = "INSERT INTO changes (op, tier, row_id, made_ms) VALUES (?, ?, ?, ?)"
+_INSERT_CHANGES: Final = "INSERT INTO changes (op, tier, row_id, made_ms)"
+_INSERT_CHANGE: Final = f"{_INSERT_CHANGES} VALUES (?, ?, ?, ?)"
 _LAST_CHANGE: Final = "SELECT seq FROM sqlite_sequence WHERE name = 'changes'"
 _SELECT_CHANGE: Final = "SELECT op, tier, row_id, made_ms FROM changes WHERE seq = ?"
 _SAVE_WITNESS: Final = "INSERT OR REPLACE INTO meta (key, value) VALUES ('commit_witness', ?)"
@@ -98,7 +100,7 @@ class Transaction:
         row = connection.execute(_LAST_CHANGE).fetchone()
         first = 1 if row is None else row[0] + 1
         made_ms = self._made_ms
-        connection.executemany(_INSERT_CHANGE, [(op, tier, id, made_ms) for id in payloads])
+        insert_rows(connection, _INSERT_CHANGES, [(op, tier, id, made_ms) for id in payloads])
         self._changes += [
             Change(seq, op, tier, id, payload)
             for seq, (id, payload) in enumerate(payloads.items(), first)
@@ -127,6 +129,7 @@ class Writer:
         self._has_warned = False
         self._is_closed = False
         self._is_in_doubt = False
+        self.prepare: Callable[[list[Change]], None] | None = None
         self.publish: Callable[[list[Change]], None] | None = None
         self.step: Callable[[str], None] | None = None
         self.guard_trips = 0
@@ -225,6 +228,8 @@ class Writer:
                 witness = os.urandom(16).hex()
                 execute(_SAVE_WITNESS, (witness,))
             self._step("written")
+            if changes and self.prepare is not None:
+                self.prepare(changes)
             self._is_in_doubt = True
             execute("COMMIT")
         except BaseException:

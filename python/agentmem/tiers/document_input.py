@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -67,10 +68,10 @@ def dump_value(value: object) -> str:
     Raises:
         InvalidInputError: It is no mapping, or holds something that JSON can't say.
     """
-    if not isinstance(value, Mapping):
+    if type(value) is not dict and not isinstance(value, Mapping):
         raise InvalidInputError(f"value: a JSON object is needed, {value!r:.80} was given")
     try:
-        encoded = orjson.dumps(dict(value), option=STRICT)
+        encoded = orjson.dumps(value if type(value) is dict else dict(value), option=STRICT)
     except TypeError:
         # Lone surrogates, large integers, subclasses of str: the careful way decides.
         pass
@@ -107,14 +108,13 @@ def unit_vectors(several: Sequence[Any], ndim: int) -> list[bytes]:
         arrays = [np.asarray(vectors, dtype=np.float32) for vectors in several]
     except (TypeError, ValueError) as error:
         raise EmbeddingError(f"embeddings: vectors of numbers are needed: {error}") from error
-    for array in arrays:
-        if array.ndim != 2 or len(array) > MAX_CHUNKS:  # noqa: PLR2004
+    for shape in {array.shape for array in arrays}:
+        if len(shape) != 2 or shape[0] > MAX_CHUNKS:  # noqa: PLR2004
             raise EmbeddingError(
-                f"embeddings: an array of at most {MAX_CHUNKS} rows is needed, "
-                f"the shape is {array.shape}"
+                f"embeddings: an array of at most {MAX_CHUNKS} rows is needed, the shape is {shape}"
             )
-        if array.shape[1] != ndim:
-            raise DimensionError(ndim, array.shape[1], "embeddings")
+        if shape[1] != ndim:
+            raise DimensionError(ndim, shape[1], "embeddings")
     matrix: npt.NDArray[np.float32] = np.concatenate(arrays)
     norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
     if not np.isfinite(norms).all():
@@ -122,13 +122,12 @@ def unit_vectors(several: Sequence[Any], ndim: int) -> list[bytes]:
     has_direction = norms > LEAST_NORM
     matrix /= np.where(has_direction, norms, np.float32(1))[:, None]
     raw, width, found, row = matrix.tobytes(), ndim * 4, [], 0
-    is_whole = bool(has_direction.all())
+    if has_direction.all():
+        ends = accumulate(map(len, arrays))
+        return [raw[first * width : end * width] for first, end in pairwise(chain((0,), ends))]
     for array in arrays:
         end = row + len(array)
-        if is_whole or has_direction[row:end].all():
-            found.append(raw[row * width : end * width])
-        else:
-            found.append(matrix[row:end][has_direction[row:end]].tobytes())
+        found.append(matrix[row:end][has_direction[row:end]].tobytes())
         row = end
     return found
 
@@ -136,10 +135,13 @@ def unit_vectors(several: Sequence[Any], ndim: int) -> list[bytes]:
 def _texts(value: Sequence[str]) -> tuple[str, ...]:
     if isinstance(value, str):
         raise InvalidInputError("texts: several strings are needed, one was given")
+    found = []
     for text in value:
         if not isinstance(text, str):
             raise InvalidInputError(f"texts: strings are needed, {text!r:.80} was given")
-    return tuple([whole_text(text) for text in value if text and not text.isspace()])
+        if text and not text.isspace():
+            found.append(whole_text(text))
+    return tuple(found)
 
 
 def _ttl_ms(value: float | None) -> int | None:
@@ -158,8 +160,7 @@ def checked_documents(
     Raises:
         InvalidInputError: Something is wrong with one; nothing was written.
     """
-    found: dict[tuple[str, str], NewDocument] = {}
-    given: dict[tuple[str, str], Any] = {}
+    found: dict[tuple[str, str], DocumentWrite] = {}
     paths: dict[str, str] = {}
     name: Any = CHECKS["key"][1]
     for write in writes:
@@ -170,36 +171,51 @@ def checked_documents(
         key = name(write.key)
         if key is None:
             raise InvalidInputError("key: None is no key")
-        place = (path, key)
-        found.pop(place, None)
-        given.pop(place, None)
-        if write.value is None:
-            found[place] = NewDocument(path, key, None, "", "", (), None, None, ())
-            continue
-        metadata, texts = dump_value(write.value), _texts(write.texts)
-        if texts and write.embeddings is not None:
-            given[place] = write.embeddings
-        kinds: list[str] = []
-        if is_redacting:
-            metadata = _redacted(metadata, kinds)
-            texts = tuple([redact_value(text, []) for text in texts])
-        found[place] = NewDocument(
-            path,
-            key,
-            metadata,
-            SEARCHED if texts else UNSEARCHED,
-            "\n".join(texts) if texts else key if not key.isspace() else NO_TEXT,
-            texts,
-            None,
-            _ttl_ms(write.ttl_s),
-            tuple(kinds),
+        before = found.pop((path, key), None)
+        if before is not None:
+            # It is not written, and wrong all the same where it is wrong.
+            _all_checked({(path, key): before}, ndim, is_redacting=False)
+        found[path, key] = write
+    return _all_checked(found, ndim, is_redacting=is_redacting)
+
+
+def _all_checked(
+    found: Mapping[tuple[str, str], DocumentWrite], ndim: int, *, is_redacting: bool
+) -> list[NewDocument]:
+    bringing = [write.embeddings for write in found.values() if _brings_vectors(write)]
+    given = iter(unit_vectors(bringing, ndim))
+    return [
+        _checked(
+            write, path, key, next(given) if _brings_vectors(write) else None,
+            is_redacting=is_redacting,
         )
-    documents = list(found.values())
-    places = [at for at, (path, key, *_) in enumerate(documents) if (path, key) in given]
-    vectors = unit_vectors([given[documents[at][:2]] for at in places], ndim)
-    for at, row in zip(places, vectors, strict=True):
-        documents[at] = documents[at]._replace(vectors=row)
-    return documents
+        for (path, key), write in found.items()
+    ]  # fmt: skip
+
+
+def _brings_vectors(write: DocumentWrite) -> bool:
+    return write.embeddings is not None and write.value is not None and len(write.texts) > 0
+
+
+def _checked(
+    write: DocumentWrite, path: str, key: str, vectors: bytes | None, *, is_redacting: bool
+) -> NewDocument:
+    if write.value is None:
+        return NewDocument(path, key, None, "", "", (), None, None, ())
+    metadata, texts = dump_value(write.value), _texts(write.texts)
+    kinds: list[str] = []
+    if is_redacting:
+        metadata = _redacted(metadata, kinds)
+        texts = tuple([redact_value(text, []) for text in texts])
+    if not texts:
+        text = key if not key.isspace() else NO_TEXT
+        ttl_ms = _ttl_ms(write.ttl_s)
+        return NewDocument(path, key, metadata, UNSEARCHED, text, (), None, ttl_ms, tuple(kinds))
+    text = texts[0] if len(texts) == 1 else "\n".join(texts)
+    return NewDocument(
+        path, key, metadata, SEARCHED, text, texts, vectors,
+        None if write.ttl_s is None else _ttl_ms(write.ttl_s), tuple(kinds),
+    )  # fmt: skip
 
 
 def _redacted(metadata: str, kinds: list[str]) -> str:

@@ -12,9 +12,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from agentmem.toollog.models import Message
+if TYPE_CHECKING:
+    from agentmem.toollog.models import Message
 
 __all__ = ["CLOSE", "OPEN", "escape", "fenced", "strip_fenced", "without_injected"]
 

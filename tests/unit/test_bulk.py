@@ -1,0 +1,151 @@
+"""Rows in bulk: few statements, and analysed beside the sync."""
+
+import shutil
+import threading
+import time
+
+import apsw
+import numpy as np
+import pytest
+
+from agentmem import GivenEmbeddings, Memory
+from agentmem.index_ahead import Ahead
+from agentmem.store.bulk import ROWS, insert_rows
+
+SPACE = GivenEmbeddings(id="test", ndim=4)
+
+
+@pytest.mark.parametrize("count", [0, 1, ROWS - 1, ROWS, ROWS + 1, 2 * ROWS, 3 * ROWS + 7])
+def test_all_rows_go_in_once_and_in_their_order(count):
+    connection = apsw.Connection(":memory:")
+    connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, a, b)")
+    rows = [(f"a{at}", at) for at in range(count)]
+    insert_rows(connection, "INSERT INTO t (a, b)", iter(rows))
+    assert list(connection.execute("SELECT a, b FROM t ORDER BY id")) == rows
+    insert_rows(connection, "INSERT OR IGNORE INTO t (id, a)", [(at, "x") for at in range(1, 200)])
+    assert list(connection.execute("SELECT a, b FROM t WHERE id <= ?", (count,))) == rows
+
+
+def facts(count, start=0):
+    vectors = np.random.default_rng(start).normal(size=(count, 4))
+    return [
+        {"text": f"word{start + at} said", "embedding": vector} for at, vector in enumerate(vectors)
+    ]
+
+
+def found(memory, number):
+    hits = memory.recall(f"word{number}", k=50, embedding=[1, 0, 0, 0])
+    return f"word{number} said" in [hit.text for hit in hits]
+
+
+def test_a_large_commit_is_analysed_before_it_is_on_disk(tmp_path, monkeypatch):
+    order = []
+    monkeypatch.setattr(Ahead, "start", lambda self: (order.append("started"), self.run()))
+    with Memory(tmp_path / "memory", embedder=SPACE) as memory:
+        memory._shared.database._step = order.append
+        memory.remember_many(facts(200))
+        at = order.index("started")
+        assert (order[at - 1], order[at + 1]) == ("written", "committed")
+        assert found(memory, 150)
+        del order[:]
+        memory.remember_many(facts(3, start=1000))
+        assert "started" not in order
+        assert found(memory, 1002)
+
+
+@pytest.mark.parametrize("fault", ["no thread", "raises", "other index"])
+def test_without_it_the_rows_are_applied_all_the_same(tmp_path, monkeypatch, fault):
+    def start(self):
+        if fault == "no thread":
+            raise RuntimeError("can't start new thread")
+        threading.Thread.start(self)
+        if fault == "other index":
+            self.native = object()
+
+    def broken(_):
+        raise ValueError("broken")
+
+    monkeypatch.setattr(Ahead, "start", start)
+    if fault == "raises":
+        monkeypatch.setattr("agentmem.index_ahead.last_of_each", broken)
+    with Memory(tmp_path / "memory", embedder=SPACE) as memory:
+        memory.remember_many(facts(300))
+        assert found(memory, 299)
+        assert memory.verify().ok
+
+
+def test_a_commit_that_fails_leaves_nothing_for_the_next_one(tmp_path):
+    with Memory(tmp_path / "memory", embedder=SPACE) as memory:
+        fail = [True]
+
+        index = memory._shared.index
+        database = memory._shared.database
+
+        def prepare(changes):
+            index.prepare(changes)
+            if fail[0]:
+                fail[0] = False
+                raise OSError("the disk")
+
+        database.prepare = prepare
+        with pytest.raises(OSError, match="the disk"):
+            memory.remember_many(facts(200))
+        assert memory.stats().facts == 0
+        memory.remember_many(facts(200, start=500))
+        assert found(memory, 600)
+        assert not found(memory, 100)
+        assert memory.verify().ok
+
+
+def test_prepared_rows_are_applied_once(tmp_path):
+    from agentmem._native import StoreIndex
+    from agentmem.errors import DimensionError, InvalidInputError
+
+    options = {"epoch": "e", "space": "s"}
+    index = StoreIndex.open(str(tmp_path / "a"), ndim=4, **options)
+    other = StoreIndex.open(str(tmp_path / "b"), ndim=8, **options)
+    row = (1, 1, "fact", "", None, 0, "said", 1, None, None, None, True, 50, 3, None, (), "{}", (),
+           None)  # fmt: skip
+    prepared = index.prepare([row])
+    assert index.live_len == 0
+    index.apply(prepared, [], 1)
+    assert (index.live_len, index.applied) == (1, 1)
+    with pytest.raises(InvalidInputError, match="applied already"):
+        index.apply(prepared, [], 2)
+    with pytest.raises(DimensionError):
+        other.apply(index.prepare([row]), [], 1)
+    with pytest.raises(InvalidInputError, match="fields"):
+        index.prepare([row[:5]])
+    assert (other.live_len, index.applied) == (0, 1)
+
+
+def test_a_close_does_not_wait_for_the_end_of_a_bulk_write(tmp_path, monkeypatch):
+    monkeypatch.setattr("agentmem.index.PAUSE_S", 60.0)
+    memory = Memory(tmp_path / "memory", embedder=SPACE)
+    memory.remember_many(facts(1_200))
+    index = memory._shared.index
+    began = time.monotonic()
+    memory.close()
+    assert time.monotonic() - began < 8
+    assert not index._folder_thread.is_alive()
+    # What was written is left in a segment, so that the next process has little to replay.
+    assert index.native.tail_len == 0
+
+
+def test_what_an_opening_catches_up_with_is_folded_at_once(tmp_path, monkeypatch):
+    """Or each of many short processes would read the same rows again."""
+    folder = tmp_path / "memory"
+    with Memory(folder, embedder=SPACE) as memory:
+        memory.remember_many(facts(1_200))
+    shutil.rmtree(folder / "index")
+    monkeypatch.setattr("agentmem.index.FOLD_AT_REST", 10**9)
+    with Memory(folder, embedder=SPACE) as memory:
+        memory._shared.index.fold()
+        memory.remember_many(facts(1_200, start=5_000))
+    monkeypatch.setattr("agentmem.index.PAUSE_S", 60.0)
+    with Memory(folder, embedder=SPACE) as memory:
+        index = memory._shared.index
+        deadline = time.monotonic() + 20
+        while index.native.tail_len and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert index.native.tail_len == 0
