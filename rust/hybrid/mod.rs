@@ -7,6 +7,7 @@ mod candidate;
 mod confidence;
 mod fold;
 mod fusion;
+mod merge;
 mod ranking;
 mod relevance;
 mod search;
