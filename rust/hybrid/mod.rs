@@ -8,6 +8,7 @@ mod confidence;
 mod fold;
 mod fusion;
 mod merge;
+mod named;
 mod ranking;
 mod relevance;
 mod search;

@@ -5,15 +5,18 @@ use std::sync::LazyLock;
 
 use agentmem::ann::Mode;
 use agentmem::filter::Filter;
-use agentmem::hybrid::{Hints, Hit, Index, Ranking, Request};
+use agentmem::hybrid::{Confidence, Hints, Hit, Index, Ranking, Request};
 use agentmem::row::Row;
 use proptest::prelude::*;
 use proptest::sample::select;
 
 pub(crate) const NDIM: usize = 8;
 pub(crate) static NO_HINTS: Hints = Hints::new();
-/// The measured ranking: rows of a session support one another.
-pub(crate) static RANKING: LazyLock<Ranking> = LazyLock::new(|| Ranking::measured(60.0));
+/// The measured ranking: rows of a session support one another, and words are trusted as far as they deserve.
+pub(crate) static RANKING: LazyLock<Ranking> = LazyLock::new(|| Ranking {
+    confidence: Some(Confidence::measured()),
+    ..Ranking::measured(60.0)
+});
 pub(crate) const NOW: i64 = 1_000_000;
 pub(crate) const WORDS: [&str; 12] = [
     "deploy",
@@ -156,6 +159,7 @@ pub(crate) fn request<'a>(
         weights: (1.0, 1.0),
         ranking: &RANKING,
         hints: &NO_HINTS,
+        names: &[],
         filter,
     }
 }
@@ -184,6 +188,7 @@ pub(crate) fn searches(index: &Index) -> agentmem::Result<Vec<Vec<Hit>>> {
             let hints = vec![vec![(-9, -5)], vec![(seed as i64, 20), (30, 33)]];
             index.search(&Request {
                 hints: &hints,
+                names: &["u".to_owned()],
                 ..request(text, Some(&vector(seed as u64)), &filter)
             })
         })
