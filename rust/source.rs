@@ -106,11 +106,23 @@ impl RowSet {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether a row is among them; the list must be sorted.
+    pub(crate) fn contains(&self, row: u32) -> bool {
         match self {
-            Self::Rows(list, _) => list.is_empty(),
-            Self::Bits(bits) => bits.count() == 0,
+            Self::Rows(list, _) => list.binary_search(&row).is_ok(),
+            Self::Bits(bits) => bits.contains(row),
         }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Rows(list, _) => list.len(),
+            Self::Bits(bits) => bits.count(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 
@@ -268,6 +280,8 @@ pub(crate) trait Source: Send + Sync {
     fn current(&self, tiers: u32) -> Arc<Current>;
     /// A term's postings and how many rows hold it, dead ones included.
     fn lookup(&self, term: &str) -> Result<Option<(TermPlace, u32)>>;
+    /// Whether a row holds a term of this source.
+    fn holds(&self, term: &TermPlace, row: u32) -> Result<bool>;
     /// `terms` come by falling weight.
     fn bm25(
         &self,

@@ -434,6 +434,14 @@ impl Source for Tail {
         }))
     }
 
+    fn holds(&self, term: &TermPlace, row: u32) -> Result<bool> {
+        let TermPlace::Tail(wanted) = term else {
+            return Ok(false);
+        };
+        let terms = self.forward.get(row as usize);
+        Ok(terms.is_some_and(|terms| terms.iter().any(|(id, _)| id == wanted)))
+    }
+
     fn bm25(
         &self,
         terms: &[(TermPlace, f32)],

@@ -34,8 +34,9 @@ SYSTEMS = ("tantivy", "bm25", "vectors", "rrf", "agentmem")
 # Ours with something left out or added, for the tables that say what each part is worth.
 VARIANTS: dict[str, dict[str, Any]] = {
     "no-hints": {"hints": False},
+    "no-names": {"names": False},
     "no-sessions": {"sessions": False},
-    "signals-only": {"hints": False, "sessions": False},
+    "signals-only": {"hints": False, "names": False, "sessions": False},
     "score": {"fusion": "score"},
     "recency": {"recency": 0.5},
     "priority": {"priority": 0.5},

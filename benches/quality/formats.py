@@ -23,6 +23,8 @@ LOCOMO_TYPES = {
     4: "single-hop",
     5: "adversarial",
 }
+# Whom a message or call was with, a remark in brackets left out: "SMS Receive Wang Hai (Childhood Friend): …".
+CONTACT = re.compile(r"(?:SMS|Call) \S+ (?P<name>[^:：(（\d\n]{1,60}?)\s*(?:[:：(（\d\n]|$)")
 LOCOMO_ID = re.compile(r"D(\d+):(\d+)")
 
 
@@ -33,7 +35,8 @@ class Document:
     ``id`` is its own; ``evidence_id`` is what questions cite, which the variants of one record
     share. ``text`` is the raw text, ``header`` what stands before it in the dated form (date,
     speaker); ``session`` and ``position`` say where in which conversation or day it stands; ``kind``
-    is the record's, empty where the data has none; ``time`` is as the data writes it.
+    is the record's, empty where the data has none; ``time`` is as the data writes it; ``speaker`` is who
+    spoke, or whom a message or call was with, empty where that is nobody.
     """
 
     id: str
@@ -44,6 +47,7 @@ class Document:
     position: int
     time: str
     kind: str = ""
+    speaker: str = ""
 
     @property
     def when(self) -> datetime | None:
@@ -139,9 +143,19 @@ def load_lifebench(records: Path) -> Collection:
         day, name = row["time"][:10], row["id"]
         seen[name] += 1
         own = name if seen[name] == 1 else f"{name}#{seen[name]}"
+        contact = CONTACT.match(text)
+        speaker = contact["name"] if contact else ""
         documents.append(
             Document(
-                own, name, text, f"[{row['time']}]", day, places[day], row["time"], row["kind"]
+                own,
+                name,
+                text,
+                f"[{row['time']}]",
+                day,
+                places[day],
+                row["time"],
+                row["kind"],
+                speaker,
             )
         )
         places[day] += 1
@@ -221,7 +235,16 @@ def load_locomo(path: Path) -> list[Collection]:
                 name = turn["dia_id"]
                 header = f"[{time}] {turn['speaker']}:"
                 documents.append(
-                    Document(name, name, text, header, f"session_{number}", place, time)
+                    Document(
+                        name,
+                        name,
+                        text,
+                        header,
+                        f"session_{number}",
+                        place,
+                        time,
+                        speaker=turn["speaker"],
+                    )
                 )
         name = str(sample.get("sample_id", len(collections)))
         questions = []

@@ -232,6 +232,7 @@ class AgentMem:
                 {
                     "text": doc.indexed,
                     "key": doc.id,
+                    "subject": doc.speaker or None,
                     "session": (doc.session or None) if sessions else None,
                     "valid_from": doc.when if times else None,
                 }

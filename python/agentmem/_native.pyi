@@ -126,13 +126,14 @@ class Ranking:
         session: float | None = None,
         first: float | None = None,
         hinted: tuple[float, float] | None = None,
+        named: tuple[float, float] | None = None,
         support: tuple[float, float, float, float] | None = None,
         recency: float = 0.0,
         half_life_ms: float = 0.0,
         priority: float = 0.0,
         diversity: float = 0.0,
         relevance: tuple[float, tuple[float, float, float, float, float]] | None = None,
-        confidence: tuple[float, float, float, float] | None = None,
+        confidence: tuple[float, float, float, float, float] | None = None,
     ) -> Ranking:
         """Make a ranking.
 
@@ -145,6 +146,7 @@ class Ranking:
             session: Rows in a session: the session's rank.
             first: The first row of each signal, where any candidate stands in a session.
             hinted: The signals among the rows of the time that the query names.
+            named: The signals among the rows whose subject the query names.
             support: Shares lent by the row before, the row after, what remains of them at two
                 places, and the share of the session's best row.
             recency: Weight of ``2 ** (-age / half_life_ms)``, in first places of a signal.
@@ -152,9 +154,10 @@ class Ranking:
             priority: Weight of ``priority / 100``.
             diversity: Largest share of the hits for one session; 0 for no limit.
             relevance: Constant and weights of the logistic model of a hit's relevance.
-            confidence: The best row's share of the possible BM25 score from which on words weigh
-                all; that from which on they do where no vector stands out; the standard deviations
-                up to which none does; the least weight of the words.
+            confidence: The share of the query's words, by weight, that the best row holds from
+                which on words weigh all; that from which on they do where no vector stands out; the
+                inverse document frequency of a word, in nats, from which on it alone weighs all;
+                the standard deviations up to which no vector stands out; the words' least weight.
 
         Raises:
             InvalidInputError: A number is negative or not finite, or the method is unknown.

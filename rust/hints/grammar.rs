@@ -51,35 +51,35 @@ pub(super) fn mentions(whole: &str) -> Vec<Mention> {
     found
 }
 
-fn is_year(number: i64) -> bool {
+pub(super) fn is_year(number: i64) -> bool {
     (1900..2200).contains(&number)
 }
 
-fn is_day(number: i64) -> bool {
+pub(super) fn is_day(number: i64) -> bool {
     (1..=31).contains(&number)
 }
 
 /// A mention and how many tokens it takes.
-type Read = Option<(Mention, usize)>;
+pub(super) type Read = Option<(Mention, usize)>;
 
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     tokens: Vec<&'a str>,
 }
 
 impl Reader<'_> {
-    fn get(&self, at: usize) -> &str {
+    pub(super) fn get(&self, at: usize) -> &str {
         self.tokens.get(at).copied().unwrap_or("")
     }
 
-    fn before(&self, at: usize, back: usize) -> &str {
+    pub(super) fn before(&self, at: usize, back: usize) -> &str {
         at.checked_sub(back).map_or("", |at| self.get(at))
     }
 
-    fn number(&self, at: usize) -> Option<i64> {
+    pub(super) fn number(&self, at: usize) -> Option<i64> {
         number(self.get(at))
     }
 
-    fn has(&self, at: usize, words: &[&str]) -> bool {
+    pub(super) fn has(&self, at: usize, words: &[&str]) -> bool {
         words
             .iter()
             .enumerate()
@@ -88,6 +88,7 @@ impl Reader<'_> {
 
     fn at(&self, at: usize) -> Read {
         self.iso(at)
+            .or_else(|| self.partial(at))
             .or_else(|| self.english_month(at))
             .or_else(|| self.english(at))
             .or_else(|| self.vietnamese_month(at))
@@ -293,7 +294,7 @@ impl Reader<'_> {
     }
 
     /// The number at `at`, in digits or in the characters for 1 to 12, and the tokens it takes.
-    fn chinese_number(&self, at: usize) -> Option<(i64, usize)> {
+    pub(super) fn chinese_number(&self, at: usize) -> Option<(i64, usize)> {
         if let Some(number) = self.number(at) {
             return Some((number, 1));
         }

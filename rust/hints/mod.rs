@@ -5,7 +5,11 @@
 //! pass.
 
 mod grammar;
+mod names;
+mod partial;
 mod words;
+
+pub use names::names;
 
 use crate::date::{self, Span};
 
@@ -38,6 +42,14 @@ enum Mention {
         days: Option<(i64, i64)>,
         part: Option<Part>,
     },
+    /// Months of a year; the nearest ones where the year is not named.
+    PartOfYear {
+        year: Option<i64>,
+        first: i64,
+        count: i64,
+    },
+    /// A day of the nearest month.
+    Day(i64),
     /// A whole year.
     Year(i64),
     /// Days from now: first and last.
@@ -61,7 +73,14 @@ pub fn read(text: &str, now_ms: i64) -> Vec<Vec<Span>> {
     if mentions.is_empty() {
         return Vec::new();
     }
-    let is_open = |mention: &Mention| matches!(mention, Mention::Month { year: None, .. });
+    let is_open = |mention: &Mention| {
+        matches!(
+            mention,
+            Mention::Month { year: None, .. }
+                | Mention::PartOfYear { year: None, .. }
+                | Mention::Day(_)
+        )
+    };
     let tries = if mentions.iter().any(is_open) {
         YEARS
     } else {
@@ -94,19 +113,25 @@ impl Mention {
                 month,
                 days,
                 part,
-            } => {
-                let span = |year| of_month(year, month, days, part);
-                let latest = if span(year).0 <= now_ms {
-                    year
-                } else {
-                    year - 1
-                };
-                spans.push(span(latest - back));
-                // What is planned has a time to come.
-                if back == 0 {
-                    spans.push(span(latest + 1));
-                }
-            }
+            } => nearest(spans, now_ms, back, year, |year| {
+                of_month(year, month, days, part)
+            }),
+            Self::PartOfYear {
+                year: Some(named),
+                first,
+                count,
+            } => spans.push(date::months(named, first, count)),
+            Self::PartOfYear {
+                year: None,
+                first,
+                count,
+            } => nearest(spans, now_ms, back, year, |year| {
+                date::months(year, first, count)
+            }),
+            Self::Day(named) => nearest(spans, now_ms, back, 12 * year + month - 1, |months| {
+                let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);
+                of_month(year, month, Some((named, named)), None)
+            }),
             Self::Year(named) => spans.push(date::months(named, 1, 12)),
             Self::Days(first, last) => {
                 spans.push(date::days(today + first, today + last));
@@ -122,6 +147,27 @@ impl Mention {
                 spans.push(date::days(today - ago, today - ago));
             }
         }
+    }
+}
+
+/// Adds the last span that has begun, as many units before it as `back` says; `span` gives that of a unit, `current`
+/// being that of now.
+fn nearest(
+    spans: &mut Vec<Span>,
+    now_ms: i64,
+    back: i64,
+    current: i64,
+    span: impl Fn(i64) -> Span,
+) {
+    let latest = if span(current).0 <= now_ms {
+        current
+    } else {
+        current - 1
+    };
+    spans.push(span(latest - back));
+    // What is planned has a time to come.
+    if back == 0 {
+        spans.push(span(latest + 1));
     }
 }
 

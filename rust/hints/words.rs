@@ -33,7 +33,7 @@ pub(super) fn tokens(text: &str) -> Vec<&str> {
     tokens
 }
 
-fn is_han(c: char) -> bool {
+pub(super) fn is_han(c: char) -> bool {
     matches!(u32::from(c), 0x3400..=0x4DBF | 0x4E00..=0x9FFF)
 }
 

@@ -23,12 +23,16 @@ pub mod part {
     pub const BM25_HINT: usize = 6;
     /// The vector signal among rows of the named time.
     pub const ANN_HINT: usize = 7;
+    /// The lexical signal among rows of those who are named.
+    pub const BM25_NAME: usize = 8;
+    /// The vector signal among rows of those who are named.
+    pub const ANN_NAME: usize = 9;
     /// Newer rows.
-    pub const RECENCY: usize = 8;
+    pub const RECENCY: usize = 10;
     /// Rows of higher priority.
-    pub const PRIORITY: usize = 9;
+    pub const PRIORITY: usize = 11;
     /// How many there are.
-    pub const COUNT: usize = 10;
+    pub const COUNT: usize = 12;
     /// Their names, in order.
     pub const NAMES: [&str; COUNT] = [
         "bm25",
@@ -39,6 +43,8 @@ pub mod part {
         "first",
         "bm25_hint",
         "ann_hint",
+        "bm25_name",
+        "ann_name",
         "recency",
         "priority",
     ];
@@ -174,13 +180,15 @@ fn floor_of(ann: &[Ranked]) -> f64 {
 
 /// Adds up all lists; the order is that of the pool. Gives the constant of RRF too, `None` for min-max scores.
 ///
-/// `hinted` holds the lists among the rows of the named time.
+/// `hinted` holds the lists among the rows of the named time, `named` what of both lists has a named
+/// subject.
 pub(super) fn fuse(
     ranking: &Ranking,
     weights: Signals,
     pool: &Pool,
     lists: &Lists,
     hinted: Option<&Lists>,
+    named: Option<&Lists>,
 ) -> (Vec<Fused>, Option<f64>) {
     let has_sessions = pool.rows.iter().any(|row| row.place.group != 0);
     let is_grouped = ranking.is_grouped() && has_sessions;
@@ -236,6 +244,11 @@ pub(super) fn fuse(
             sum.add(part::BM25_HINT, &lists.bm25, wb, wb);
             sum.add(part::ANN_HINT, &lists.ann, wa, wa);
         }
+    }
+    if let Some(lists) = named {
+        let (wb, wa) = (ranking.named.bm25 * bm25, ranking.named.ann * ann);
+        sum.add(part::BM25_NAME, &lists.bm25, wb, wb);
+        sum.add(part::ANN_NAME, &lists.ann, wa, wa);
     }
     if is_grouped && ranking.first > 0.0 {
         for (list, weight) in [(&lists.bm25, bm25), (&lists.ann, ann)] {

@@ -7,6 +7,8 @@ mod candidate;
 mod confidence;
 mod fold;
 mod fusion;
+mod merge;
+mod named;
 mod ranking;
 mod relevance;
 mod search;

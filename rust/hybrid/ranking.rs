@@ -123,6 +123,8 @@ pub struct Ranking {
     pub first: f64,
     /// The signals with support among rows of the time that the query names.
     pub hinted: Signals,
+    /// The signals with support among rows whose subject the query names.
+    pub named: Signals,
     /// What is lent.
     pub support: Support,
     /// Lets the words weigh less where they say little; `None` leaves the weights as they are.
@@ -143,6 +145,7 @@ impl Default for Ranking {
             session: 0.0,
             first: 0.0,
             hinted: Signals::default(),
+            named: Signals::default(),
             support: Support::default(),
             confidence: None,
             terms: Terms::default(),
@@ -178,6 +181,7 @@ impl Ranking {
             session: 0.5,
             first: 1.0,
             hinted: Signals::new(3.0, 1.5),
+            named: Signals::new(0.25, 0.25),
             support: Support {
                 before: 0.5,
                 after: 0.35,
@@ -200,6 +204,12 @@ impl Ranking {
         self.hinted != Signals::default()
     }
 
+    /// Whether named subjects matter.
+    #[must_use]
+    pub fn is_named(&self) -> bool {
+        self.named != Signals::default()
+    }
+
     /// Checks all numbers.
     ///
     /// # Errors
@@ -213,7 +223,7 @@ impl Ranking {
                 }
             }
         }
-        let lists = [self.lone, self.own, self.near, self.hinted];
+        let lists = [self.lone, self.own, self.near, self.hinted, self.named];
         let numbers = lists.into_iter().flat_map(Signals::both).chain([
             self.session,
             self.first,
@@ -237,12 +247,16 @@ impl Ranking {
             }
         }
         if let Some(Confidence {
-            full, some, apart, ..
+            full,
+            some,
+            rare,
+            apart,
+            ..
         }) = self.confidence
-            && full.min(some).min(apart) <= 0.0
+            && full.min(some).min(rare).min(apart) <= 0.0
         {
             return wrong(format!(
-                "shares and distance of confidence are {full}, {some} and {apart}; numbers above 0 are needed"
+                "the bounds of confidence are {full}, {some}, {rare} and {apart}; numbers above 0 are needed"
             ));
         }
         let Terms {

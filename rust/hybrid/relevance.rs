@@ -55,11 +55,6 @@ impl Whole {
         }
     }
 
-    /// That of the best row.
-    pub(super) fn best_share(&self) -> f64 {
-        self.share(self.best_bm25)
-    }
-
     /// How far the rows' words stand for all that could be said: by the number of rows, whole from 10,000 on.
     fn vocabulary(&self) -> f64 {
         ((self.rows.max(1) as f64).ln() / LARGE.ln()).min(1.0)

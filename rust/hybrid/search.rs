@@ -35,6 +35,8 @@ pub struct Request<'a> {
     pub ranking: &'a Ranking,
     /// Times that the query names.
     pub hints: &'a Hints,
+    /// Names that the query may hold; those that are no row's subject count for nothing.
+    pub names: &'a [String],
     /// What may be returned.
     pub filter: &'a Filter,
 }
@@ -96,17 +98,17 @@ impl Request<'_> {
 type Weighed = Vec<(TermPlace, f32)>;
 
 /// A source with the rows of it that may be returned.
-type Selected<'a> = (&'a dyn Source, Selection);
+pub(super) type Selected<'a> = (&'a dyn Source, Selection);
 
 /// Both signals of one query, ready to be run over any selection of rows.
-struct Signal<'a> {
+pub(super) struct Signal<'a> {
     /// For each source its terms, by falling weight; `None` where the text has no terms.
-    lexical: Option<(Vec<Weighed>, Norms)>,
+    pub(super) lexical: Option<(Vec<Weighed>, Norms)>,
     query: Option<Query>,
     mode: Mode,
     depth: usize,
     weights: Signals,
-    sources: &'a [Selected<'a>],
+    pub(super) sources: &'a [Selected<'a>],
 }
 
 impl Signal<'_> {
@@ -330,16 +332,29 @@ fn rank(
     } else {
         None
     };
+    let named = if ranking.is_named() && !request.names.is_empty() {
+        signal.named(request.names, &pool, &lists)?
+    } else {
+        None
+    };
     let first = |list: &[Candidate]| list.first().map_or(0.0, |candidate| candidate.score);
     (whole.best_bm25, whole.best_cosine) = (first(&bm25), first(&ann));
     whole.floor_cosine = ann.last().map_or(0.0, |candidate| candidate.score);
-    let weights = ranking
-        .confidence
-        .filter(|_| signal.lexical.is_some())
-        .map_or(signal.weights, |confidence| {
-            confidence.weigh(signal.weights, whole.best_share(), &ann)
-        });
-    let (mut fused, k) = fusion::fuse(ranking, weights, &pool, &lists, hinted.as_ref());
+    let weights = match ranking.confidence.filter(|_| signal.lexical.is_some()) {
+        Some(confidence) if !ann.is_empty() => {
+            let held = signal.held(bm25.first(), whole.possible)?;
+            confidence.weigh(signal.weights, held, &ann)
+        }
+        _ => signal.weights,
+    };
+    let (mut fused, k) = fusion::fuse(
+        ranking,
+        weights,
+        &pool,
+        &lists,
+        hinted.as_ref(),
+        named.as_ref(),
+    );
     if ranking.terms.recency > 0.0 || ranking.terms.priority > 0.0 {
         let now_ms = request.filter.as_of_ms.unwrap_or(request.filter.now_ms);
         fusion::add_terms(&mut fused, &ranking.terms, k, &pool, now_ms, |found| {

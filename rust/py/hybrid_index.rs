@@ -172,6 +172,7 @@ impl HybridIndex {
                 weights: weights.unwrap_or((1.0, 1.0)),
                 ranking: &Ranking::measured(crate::rrf::K),
                 hints: &Vec::new(),
+                names: &[],
                 filter: &filter,
             })
         })?;

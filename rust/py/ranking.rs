@@ -22,7 +22,7 @@ impl NativeRanking {
     #[new]
     #[pyo3(signature = (
         *, method = "rrf", k = None, lone = None, own = None, near = None, session = None, first = None,
-        hinted = None, support = None, recency = 0.0, half_life_ms = 0.0, priority = 0.0, diversity = 0.0,
+        hinted = None, named = None, support = None, recency = 0.0, half_life_ms = 0.0, priority = 0.0, diversity = 0.0,
         relevance = None, confidence = None,
     ))]
     #[expect(
@@ -38,13 +38,14 @@ impl NativeRanking {
         session: Option<f64>,
         first: Option<f64>,
         hinted: Option<(f64, f64)>,
+        named: Option<(f64, f64)>,
         support: Option<(f64, f64, f64, f64)>,
         recency: f64,
         half_life_ms: f64,
         priority: f64,
         diversity: f64,
         relevance: Option<(f64, [f64; FEATURES])>,
-        confidence: Option<(f64, f64, f64, f64)>,
+        confidence: Option<(f64, f64, f64, f64, f64)>,
     ) -> PyResult<Self> {
         let measured = Ranking::measured(RECALL_K);
         let or = |given: Option<(f64, f64)>, else_: Signals| given.map_or(else_, signals);
@@ -68,6 +69,7 @@ impl NativeRanking {
             session: session.unwrap_or(measured.session),
             first: first.unwrap_or(measured.first),
             hinted: or(hinted, measured.hinted),
+            named: or(named, measured.named),
             support: support.map_or(measured.support, |(before, after, decay, session)| {
                 Support {
                     before,
@@ -78,9 +80,10 @@ impl NativeRanking {
             }),
             confidence: Some(confidence.map_or(
                 Confidence::measured(),
-                |(full, some, apart, least)| Confidence {
+                |(full, some, rare, apart, least)| Confidence {
                     full,
                     some,
+                    rare,
                     apart,
                     least,
                 },

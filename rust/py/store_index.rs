@@ -74,6 +74,11 @@ impl Asked {
             .hints_at_ms
             .map(|now_ms| hints::read(text, now_ms))
             .unwrap_or_default();
+        let names = if self.ranking.is_named() {
+            hints::names(text)
+        } else {
+            Vec::new()
+        };
         index.search(&Request {
             text,
             vector,
@@ -82,6 +87,7 @@ impl Asked {
             weights: (self.weights.0, self.weights.1 * share),
             ranking: &self.ranking,
             hints: &hints,
+            names: &names,
             filter,
         })
     }

@@ -211,6 +211,15 @@ impl Lexical {
         Ok(())
     }
 
+    /// Whether a row holds a term.
+    pub(crate) fn holds(&self, info: &TermInfo, row: u32) -> Result<bool> {
+        let text = &self.text;
+        let mut postings =
+            text.read_block_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+        let at = postings.seek(row);
+        Ok(postings.docs().get(at) == Some(&row))
+    }
+
     pub(crate) fn lookup(&self, term: &str) -> Result<Option<TermInfo>> {
         Ok(self.text.terms().get(term.as_bytes())?)
     }

@@ -252,6 +252,13 @@ impl Source for Segment {
         }))
     }
 
+    fn holds(&self, term: &TermPlace, row: u32) -> Result<bool> {
+        match term {
+            TermPlace::Segment(info) => self.lexical.holds(info, row),
+            TermPlace::Tail(_) => Ok(false),
+        }
+    }
+
     fn bm25(
         &self,
         terms: &[(TermPlace, f32)],

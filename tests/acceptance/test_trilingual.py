@@ -3,8 +3,8 @@
 The first set is hard on purpose: its questions share hardly a word with their facts, and many ask
 for what only follows from them. The goals that the project set itself (recall@1 of 0.85, 0.75 and
 0.85 in English, Vietnamese and Chinese, 0.70 as the mean of the six pairs of two languages) are not
-reached on it; on the second, of ordinary paraphrases, they are but for one English question
-(docs/quality.md). The bounds here hold what is reached.
+reached on it; on the second, of ordinary paraphrases, they are (docs/quality.md). The bounds here
+hold what is reached.
 """
 
 import os
@@ -55,22 +55,22 @@ def test_bm25_alone_finds_a_facts_own_words_however_they_are_typed(tmp_path, whi
 def test_the_multilingual_vectors_reach_across_languages():
     centred = trilingual.vector_recall(MultilingualEmbedder(cache_size=0))
     raw = trilingual.vector_recall(MultilingualEmbedder(centred=False, cache_size=0))
-    # Measured 0.615, 0.500, 0.654 and 0.603; chance is 0.019.
-    assert centred["en", "en"] >= 0.57
+    # Measured 0.654, 0.500, 0.673 and 0.587; chance is 0.019.
+    assert centred["en", "en"] >= 0.61
     assert centred["vi", "vi"] >= 0.46
-    assert centred["zh", "zh"] >= 0.61
-    assert trilingual.cross_mean(centred) >= 0.57
-    # What taking off the common part of a question brings: 0.529 becomes 0.603.
+    assert centred["zh", "zh"] >= 0.63
+    assert trilingual.cross_mean(centred) >= 0.56
+    # What taking off the common part of a question brings: 0.529 becomes 0.587.
     assert trilingual.cross_mean(centred) >= trilingual.cross_mean(raw) + 0.03
     second = trilingual.vector_recall(MultilingualEmbedder(cache_size=0), "second")
-    # Measured 0.846, 0.808, 0.865 and 0.869.
-    assert second["en", "en"] >= 0.80
+    # The goals; measured 0.865, 0.846, 0.865 and 0.865.
+    assert second["en", "en"] >= 0.85
     assert second["vi", "vi"] >= 0.75
-    assert second["zh", "zh"] >= 0.82
-    assert trilingual.cross_mean(second) >= 0.82
+    assert second["zh", "zh"] >= 0.85
+    assert trilingual.cross_mean(second) >= 0.70
 
 
 def test_words_that_every_fact_holds_do_not_outvote_a_clear_vector(tmp_path):
     found = trilingual.hybrid_recall(resolve_embedder(None), tmp_path / "m", "second")
-    # Measured 0.73; 0.442 where the best row counts by its place, whatever it shares.
-    assert found["en", "en"] >= 0.65
+    # Measured 0.83; 0.442 where the best row counts by its place, whatever it shares.
+    assert found["en", "en"] >= 0.77

@@ -47,6 +47,7 @@ fn search(
             weights: (1.0, 1.0),
             ranking,
             hints,
+            names: &[],
             filter: &filter,
         })
         .unwrap()
@@ -121,6 +122,7 @@ fn an_answer_that_repeats_nothing_is_found_beside_its_question() {
             weights: (1.0, 1.0),
             ranking,
             hints: &NO_HINTS,
+            names: &[],
             filter: &filter,
         };
         let hits = index.search(&request).unwrap();
@@ -316,6 +318,7 @@ fn recency_and_priority_are_bounded_by_a_first_place() {
             weights: (1.0, 1.0),
             ranking: &ranking,
             hints: &NO_HINTS,
+            names: &[],
             filter: &filter,
         })
         .unwrap();
@@ -348,6 +351,7 @@ fn no_session_fills_more_than_its_share() {
             weights: (1.0, 1.0),
             ranking,
             hints: &NO_HINTS,
+            names: &[],
             filter: &filter,
         };
         let hits = index.search(&request).unwrap();

@@ -2,7 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use agentmem::date::{DAY_MS, civil, day_number, leading, month_days};
-use agentmem::hints::read;
+use agentmem::hints::{names, read};
 use proptest::prelude::*;
 
 /// 2025-03-15 12:00 UTC, a Saturday.
@@ -53,6 +53,71 @@ fn months_and_days() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn parts_of_a_year_and_days_without_a_month() {
+    let cases = [
+        ("What did we ship in Q1?", "2025-01-01 2025-03-31"),
+        ("in Q4", "2024-10-01 2024-12-31"),
+        ("the second quarter of 2024", "2024-04-01 2024-06-30"),
+        ("in the first half of 2024", "2024-01-01 2024-06-30"),
+        ("in early 2024", "2024-01-01 2024-03-31"),
+        ("mid-2024", "2024-05-01 2024-08-31"),
+        ("at the end of 2024", "2024-10-01 2024-12-31"),
+        ("Who called on the 5th?", "2025-03-05 2025-03-05"),
+        ("who called on the 20th", "2025-02-20 2025-02-20"),
+        ("quý 4", "2024-10-01 2024-12-31"),
+        ("doanh thu quý 2 năm 2024", "2024-04-01 2024-06-30"),
+        ("đầu năm 2024", "2024-01-01 2024-03-31"),
+        ("ngày 5 tôi gặp ai?", "2025-03-05 2025-03-05"),
+        ("第一季度的销售额", "2025-01-01 2025-03-31"),
+        ("2024年第二季度", "2024-04-01 2024-06-30"),
+        ("2024年下半年", "2024-07-01 2024-12-31"),
+        ("2024年初", "2024-01-01 2024-03-31"),
+        ("年底的计划", "2024-10-01 2024-12-31"),
+        ("5号谁来过", "2025-03-05 2025-03-05"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(
+            dates(text).first().map(String::as_str),
+            Some(expected),
+            "{text}"
+        );
+    }
+    // A day that this month doesn't have is its last.
+    assert_eq!(dates("on the 31st")[0], "2025-02-28 2025-02-28");
+    for text in [
+        "on the 5th floor",
+        "on the 2 tables",
+        "the second half of the film",
+        "early birds",
+        "q 7",
+        "三年中最好的",
+        "ngày mai",
+        "一日三餐",
+    ] {
+        assert!(read(text, now()).is_empty(), "{text}: {:?}", dates(text));
+    }
+}
+
+#[test]
+fn names_are_words_in_upper_case_and_han() {
+    let found = |text: &str| names(text);
+    assert_eq!(
+        found("what did Caroline Smith's brother tell Bob?"),
+        ["Caroline", "Caroline Smith", "Smith", "Bob"]
+    );
+    assert_eq!(found("no names here, 42 times"), Vec::<String>::new());
+    assert_eq!(found("王伟说"), ["王伟", "王伟说", "伟说"]);
+    assert!(found("Gặp Nguyễn Văn An hôm qua").contains(&"Nguyễn Văn An".to_owned()));
+    // However it is composed.
+    assert_eq!(found("Nguye\u{302}\u{303}n"), ["Nguyễn"]);
+    // A mark between words parts names; a hyphen within one doesn't.
+    assert_eq!(found("Ann, Bo"), ["Ann", "Bo"]);
+    assert_eq!(found("Jean-Luc"), ["Jean-Luc"]);
+    assert!(names(&"A1 ".repeat(5_000)).len() <= 96);
+    assert!(names(&"王".repeat(5_000)).len() <= 96);
 }
 
 #[test]
@@ -139,6 +204,9 @@ fn what_names_no_time_is_left_alone() {
 proptest! {
     #[test]
     fn any_text_is_read(text in "\\PC{0,80}", now in any::<i32>()) {
+        for name in names(&text) {
+            prop_assert!(!name.trim().is_empty());
+        }
         for (from, until) in read(&text, i64::from(now) * 1_000_000).into_iter().flatten() {
             prop_assert!(from < until);
         }

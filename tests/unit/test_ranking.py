@@ -84,6 +84,62 @@ def test_a_named_time_lifts_and_never_drops(memory, question, month):
     assert [hit.id for hit in plain] == [hit.id for hit in without]
 
 
+@pytest.mark.parametrize(
+    ("speakers", "question"),
+    [
+        (("Caroline Smith", "Bob"), "what did Caroline Smith say about the tea?"),
+        (("Nguyễn Văn An", "Bob"), "Nguye\u0302\u0303n Văn An nói gì về tea?"),
+        (("王伟", "小李"), "王伟怎么说 tea?"),
+    ],
+)
+def test_a_named_speaker_lifts_and_never_drops(memory, speakers, question):
+    for place in range(40):
+        memory.remember(
+            f"the tea of pot {place}", subject=speakers[place % 2], key=str(place), embedding=EAST
+        )
+
+    def found(ranking):
+        return memory.recall(question, k=40, embedding=EAST, ranking=ranking, explain=True)
+
+    named, plain = found(None), found(Ranking(names=False))
+    counts = [sum(hit.subject == speakers[0] for hit in found[:10]) for found in (named, plain)]
+    assert counts[1] == 5
+    assert counts[0] >= 7
+    assert {hit.id for hit in named} == {hit.id for hit in plain}
+    for hit in named:
+        parts = set(hit.explanation["parts"]) & {"bm25_name", "ann_name"}
+        assert bool(parts) == (hit.subject == speakers[0])
+    assert not any({"bm25_name", "ann_name"} & set(hit.explanation["parts"]) for hit in plain)
+
+
+def test_a_name_that_is_nobodys_or_everybodys_changes_nothing(memory):
+    for place in range(20):
+        memory.remember(f"the tea of pot {place}", subject="Bob", key=str(place), embedding=EAST)
+    for question in ("did Bob drink tea?", "did Alice drink tea?", "did bob drink tea?"):
+        found = memory.recall(question, embedding=EAST, explain=True)
+        assert not any({"bm25_name", "ann_name"} & set(hit.explanation["parts"]) for hit in found)
+
+
+def test_one_rare_word_counts_however_little_of_the_question_it_is(tmp_path):
+    """A word that one row of thousands holds outweighs a vector; one of few rows does not."""
+    question = "remind me of whatever happened with the matter of the zeppelin back then"
+    away = np.linspace(0.1, 0.9, 8, dtype=np.float32)
+    with Memory(tmp_path / "m", embedder=GivenEmbeddings(id="t", ndim=8)) as memory:
+
+        def place_among(rows):
+            told = memory.stats().facts
+            memory.remember_many(
+                {"text": f"note {number} about tea", "embedding": EAST}
+                for number in range(told, rows)
+            )
+            hits = memory.recall(question, k=61, embedding=EAST)
+            return next(place for place, hit in enumerate(hits) if "zeppelin" in hit.text)
+
+        memory.remember("the zeppelin has landed", embedding=away)
+        assert place_among(60) >= 10
+        assert place_among(3_000) <= 1
+
+
 def test_as_of_is_the_clock_of_the_question(memory):
     for back in range(120):
         when = NOW - timedelta(days=back)
@@ -139,6 +195,7 @@ def test_min_max_scores(memory):
         {"half_life_days": 10**400},
         {"sessions": "yes"},
         {"hints": None},
+        {"names": 1},
     ],
 )
 def test_wrong_options_are_refused(wrong):

@@ -338,7 +338,7 @@ class MultilingualEmbedder(OnnxEmbedder):
     use on a machine converts the weights: 6 s, once; a load takes 0.8 s.
 
     Args:
-        centred: Take off a query's vector what all questions have in common (e5_prepared.py says
+        centred: Take off a query's vector most of what all questions have in common (e5_prepared.py says
             what it brings); without it the vector is the model's own.
         max_tokens: Most tokens of a query, special ones and prefix included, and the limit of a
             chunk's; at most 512.

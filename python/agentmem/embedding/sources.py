@@ -100,7 +100,7 @@ class MultilingualModel:
 
         del pooling  # the graph pools
         loaded = load_e5()
-        common = loaded.common if self._is_centred else None
+        common = loaded.common * e5.CENTRED if self._is_centred else None
         return LoadedModel(loaded.session, loaded.tokenizer, common)
 
 

@@ -28,6 +28,9 @@ class Ranking:
         sessions: Let rows lend support to their neighbours in the session, and the session to all.
         hints: Let times that the question names ("in late February", "tuần trước", "上个月") lift
             rows of that time; nothing is left out.
+        names: Let a name that the question holds lift the rows whose ``subject`` it is, such as the
+            turns of a speaker; nothing is left out. Names are words in upper case and Chinese
+            characters, spelled as the subject is.
         recency: Weight of ``2 ** (-age / half_life_days)``; the age counts from the event, else
             from the writing.
         half_life_days: Days after which recency is half, above 0.
@@ -42,6 +45,7 @@ class Ranking:
     fusion: Literal["rrf", "score"] = "rrf"
     sessions: bool = True
     hints: bool = True
+    names: bool = True
     recency: float = 0.0
     half_life_days: float = 30.0
     priority: float = 0.0
@@ -52,7 +56,7 @@ class Ranking:
             raise InvalidInputError(
                 f"fusion: {' or '.join(map(repr, FUSIONS))} is needed, {self.fusion!r} was given"
             )
-        for name in ("sessions", "hints"):
+        for name in ("sessions", "hints", "names"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidInputError(
                     f"{name}: True or False is needed, {getattr(self, name)!r} was given"

@@ -67,6 +67,7 @@ def native_ranking(ranking: Ranking, embedder_id: str) -> _native.Ranking:
         near=None if ranking.sessions else NONE,
         session=None if ranking.sessions else 0.0,
         hinted=None if ranking.hints else NONE,
+        named=None if ranking.names else NONE,
         recency=ranking.recency,
         half_life_ms=ranking.half_life_days * DAY_MS,
         priority=ranking.priority,
