@@ -65,6 +65,16 @@ pub struct Norms {
 }
 
 impl Norms {
+    /// What a term of this weight adds to rows.
+    #[must_use]
+    pub fn impact(&self, weight: f32) -> Impact<'_> {
+        Impact {
+            parts: self.saturated.map(|saturated| saturated.map(|part| weight * part)),
+            weight,
+            norms: self,
+        }
+    }
+
     /// The part of one term in a row's score; below `weight`.
     #[inline]
     #[must_use]
@@ -75,6 +85,15 @@ impl Norms {
         let frequency = frequency as f32;
         weight * (frequency / (frequency + self.norms[length as usize]))
     }
+}
+
+/// What one term adds to rows.
+#[derive(Clone, Debug)]
+pub struct Impact<'a> {
+    weight: f32,
+    norms: &'a Norms,
+    /// To rows that hold it once, twice and thrice, for each length byte.
+    parts: [[f32; 256]; 3],
 }
 
 /// Scores that are looked at together.
@@ -101,21 +120,18 @@ pub fn with_scores<T>(rows: usize, work: impl FnOnce(&mut Scores) -> T) -> T {
 impl Scores {
     /// Adds a run of postings of one term. `lengths` holds a byte for each row.
     #[inline]
-    pub fn add(
-        &mut self,
-        weight: f32,
-        norms: &Norms,
-        lengths: &[u8],
-        rows: &[u32],
-        frequencies: &[u32],
-    ) {
+    pub fn add(&mut self, impact: &Impact<'_>, lengths: &[u8], rows: &[u32], frequencies: &[u32]) {
         // One length for both, so that one comparison stands for both bounds.
         let count = self.0.len().min(lengths.len());
         let (scores, lengths) = (&mut self.0[..count], &lengths[..count]);
         for (&row, &frequency) in rows.iter().zip(frequencies) {
             let row = row as usize;
             if row < count {
-                scores[row] += norms.part(weight, frequency, lengths[row]);
+                let length = lengths[row];
+                scores[row] += match impact.parts.get(frequency.wrapping_sub(1) as usize) {
+                    Some(parts) => parts[length as usize],
+                    None => impact.norms.part(impact.weight, frequency, length),
+                };
             }
         }
     }

@@ -370,6 +370,10 @@ impl Source for Tail {
         }
     }
 
+    fn has_sessions(&self) -> bool {
+        !self.in_sessions.is_empty()
+    }
+
     fn time_range(&self) -> (i64, i64) {
         self.time_range
     }
@@ -455,8 +459,7 @@ impl Source for Tail {
                     && let Some(postings) = self.postings.get(*id as usize)
                 {
                     scores.add(
-                        *weight,
-                        norms,
+                        &norms.impact(*weight),
                         &self.length_bytes,
                         &postings.rows,
                         &postings.frequencies,

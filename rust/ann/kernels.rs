@@ -71,9 +71,10 @@ type Dot = fn(&[f32], &[u8]) -> f32;
 /// and upper bounds `scale * (factor * raw) + (weight * residual + slack)` of those that reach the
 /// threshold, in order, and returns how many. Each output has [`PASS_ROOM`] more than the sums.
 type Pass = fn([&[f32]; 2], &[i32], [f32; 3], f32, (&mut [u32], &mut [f32])) -> usize;
-/// From scales and residuals, raw sums and `[factor, weight, slack]`: the largest lower bound
-/// `scale * (factor * raw) - (weight * residual + slack)`.
-type Peak = fn([&[f32]; 2], &[i32], [f32; 3]) -> f32;
+/// From scales and residuals, raw sums and `[factor, weight, slack]`: appends the largest lower bounds
+/// `scale * (factor * raw) - (weight * residual + slack)` of groups of at most so many vectors, each vector in one
+/// group at most. A group is a lane of consecutive registers: no sum over lanes is needed.
+type Peaks = fn([&[f32]; 2], &[i32], [f32; 3], usize, &mut Vec<f32>);
 /// Biased codes of `vector * inverse`, and the squared norm of what they lose.
 type Encode = fn(&[f32], f32, f32, &mut [u8]) -> f32;
 
@@ -91,7 +92,7 @@ pub(crate) struct Kernels {
     pub(crate) signs: Signs,
     pub(crate) dot: Dot,
     pub(crate) pass: Pass,
-    pub(crate) peak: Peak,
+    pub(crate) peaks: Peaks,
     pub(crate) encode: Encode,
 }
 
@@ -106,7 +107,7 @@ const PORTABLE: Kernels = Kernels {
     signs: scan_signs_plain,
     dot: dot_lanes,
     pass: pass_plain,
-    peak: peak_plain,
+    peaks: peaks_plain,
     encode: encode_plain,
 };
 
@@ -197,30 +198,34 @@ fn pass_plain(
 
 #[inline(always)]
 #[allow(clippy::inline_always)]
-fn peak_plain(
+fn peaks_plain(
     [scales, residuals]: [&[f32]; 2],
     raw: &[i32],
     [factor, weight, slack]: [f32; 3],
-) -> f32 {
-    let mut most = [f32::NEG_INFINITY; 16];
-    let groups = raw
-        .chunks(16)
-        .zip(scales.chunks(16))
-        .zip(residuals.chunks(16));
-    for ((raw, scales), residuals) in groups {
-        for (((most, &sum), &scale), &residual) in
-            most.iter_mut().zip(raw).zip(scales).zip(residuals)
-        {
-            let bound = scale * (factor * sum as f32) - (weight * residual + slack);
-            *most = if bound > *most { bound } else { *most };
+    height: usize,
+    out: &mut Vec<f32>,
+) {
+    let images = scales
+        .as_chunks::<16>()
+        .0
+        .iter()
+        .zip(residuals.as_chunks::<16>().0);
+    let mut rows = raw.as_chunks::<16>().0.iter().zip(images).peekable();
+    while rows.peek().is_some() {
+        let mut most = [f32::NEG_INFINITY; 16];
+        for (raw, (scales, residuals)) in rows.by_ref().take(height) {
+            for lane in 0..16 {
+                let radius = weight * residuals[lane] + slack;
+                let bound = scales[lane] * (factor * raw[lane] as f32) - radius;
+                most[lane] = if bound > most[lane] {
+                    bound
+                } else {
+                    most[lane]
+                };
+            }
         }
+        out.extend_from_slice(&most);
     }
-    most.iter().fold(
-        f32::NEG_INFINITY,
-        |most, &bound| {
-            if bound > most { bound } else { most }
-        },
-    )
 }
 
 #[inline(always)]

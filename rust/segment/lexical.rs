@@ -319,14 +319,9 @@ impl Ranked<'_> {
                     }
                 }
                 let mut postings = self.open(info)?;
+                let impact = self.norms.impact(*weight);
                 while !postings.docs().is_empty() {
-                    scores.add(
-                        *weight,
-                        self.norms,
-                        self.lengths,
-                        postings.docs(),
-                        postings.freqs(),
-                    );
+                    scores.add(&impact, self.lengths, postings.docs(), postings.freqs());
                     postings.advance();
                 }
                 summed += info.doc_freq as usize;

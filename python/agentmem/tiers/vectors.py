@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["embed_query", "embed_texts", "given_vector", "given_vectors"]
 
+FLOAT32 = np.dtype(np.float32)
 BLOCK = 256
 # Below it a norm may have lost its digits to underflow.
 LEAST_NORM = 1e-15
@@ -31,12 +32,18 @@ def given_vector(
 ) -> npt.NDArray[np.float32]:
     """Return one embedding of the host as a unit vector: float32, shape ``(ndim,)``.
 
+    An array that is one already comes back as it is: copy it before you keep it.
+
     Raises:
         DimensionError: It has another length.
         InvalidInputError: It is not numeric, not finite, or zero.
     """
     import numpy as np
 
+    if type(embedding) is np.ndarray and embedding.dtype is FLOAT32 and embedding.shape == (ndim,):
+        # False for NaN too.
+        if abs(embedding.dot(embedding) - 1.0) <= UNIT_TOLERANCE:
+            return embedding
     try:
         vector = np.array(embedding, dtype=np.float32)
     except (TypeError, ValueError) as error:

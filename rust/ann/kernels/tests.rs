@@ -59,12 +59,14 @@ proptest! {
             let passed = (level.pass)(images, &sums, terms, threshold, (&mut places, &mut uppers));
             places.truncate(passed);
             uppers.truncate(passed);
-            let peak = (level.peak)(images, &sums, terms).to_bits();
+            let mut peaks = Vec::new();
+            (level.peaks)(images, &sums, terms, 1 + seed as usize % 3, &mut peaks);
+            let peaks: Vec<u32> = peaks.iter().map(|x| x.to_bits()).collect();
             let mut encoded = vec![0x80; stride];
             let lost = (level.encode)(query.vector(), 0.01, 100.0, &mut encoded);
             let dot = (level.dot)(query.vector(), &floats);
             let uppers: Vec<u32> = uppers.iter().map(|x| x.to_bits()).collect();
-            (sums, small, fine, places, uppers, encoded, lost.to_bits(), dot.to_bits(), peak)
+            (sums, small, fine, places, uppers, encoded, lost.to_bits(), dot.to_bits(), peaks)
         };
         let levels = levels();
         let expected = run(&levels[0]);

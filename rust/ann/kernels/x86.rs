@@ -2,7 +2,7 @@
 #![allow(clippy::many_single_char_names)] // Four rows are a, b, c, d; the query is q.
 
 use super::{
-    AHEAD, CHUNK, Kernels, Planes, SignPlanes, dot_lanes, encode_plain, pass_plain, peak_plain,
+    AHEAD, CHUNK, Kernels, Planes, SignPlanes, dot_lanes, encode_plain, pass_plain, peaks_plain,
     prefetch, scan, scan_signs_plain,
 };
 #[allow(clippy::wildcard_imports)] // Some forty intrinsics.
@@ -45,7 +45,9 @@ const AVX2: Kernels = Kernels {
     pass: |images, raw, terms, threshold, out| unsafe {
         pass_avx2(images, raw, terms, threshold, out)
     },
-    peak: |images, raw, terms| unsafe { peak_avx2(images, raw, terms) },
+    peaks: |images, raw, terms, height, out| unsafe {
+        peaks_avx2(images, raw, terms, height, out);
+    },
     encode: |vector, scale, inverse, codes| unsafe { encode_avx2(vector, scale, inverse, codes) },
 };
 const AVX_VNNI: Kernels = Kernels {
@@ -67,7 +69,9 @@ const AVX512: Kernels = Kernels {
     pass: |images, raw, terms, threshold, out| unsafe {
         pass_avx512(images, raw, terms, threshold, out)
     },
-    peak: |images, raw, terms| unsafe { peak_avx512(images, raw, terms) },
+    peaks: |images, raw, terms, height, out| unsafe {
+        peaks_avx512(images, raw, terms, height, out);
+    },
     encode: |vector, scale, inverse, codes| unsafe { encode_avx512(vector, scale, inverse, codes) },
 };
 
@@ -99,13 +103,25 @@ fn pass_avx2(
 }
 
 #[target_feature(enable = "avx2")]
-fn peak_avx2(images: [&[f32]; 2], raw: &[i32], terms: [f32; 3]) -> f32 {
-    peak_plain(images, raw, terms)
+fn peaks_avx2(
+    images: [&[f32]; 2],
+    raw: &[i32],
+    terms: [f32; 3],
+    height: usize,
+    out: &mut Vec<f32>,
+) {
+    peaks_plain(images, raw, terms, height, out);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
-fn peak_avx512(images: [&[f32]; 2], raw: &[i32], terms: [f32; 3]) -> f32 {
-    peak_plain(images, raw, terms)
+fn peaks_avx512(
+    images: [&[f32]; 2],
+    raw: &[i32],
+    terms: [f32; 3],
+    height: usize,
+    out: &mut Vec<f32>,
+) {
+    peaks_plain(images, raw, terms, height, out);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
