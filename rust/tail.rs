@@ -467,10 +467,10 @@ impl Source for Tail {
                 }
             }
             Ok(match selection {
-                Selection::All => scores.top(depth, &self.keys, |_| true),
-                Selection::Bits(bits) => scores.top(depth, &self.keys, |row| bits.contains(row)),
+                Selection::All => scores.top(depth, &self.keys),
+                Selection::Bits(bits) => scores.top_of(depth, &self.keys, |row| bits.contains(row)),
                 Selection::Rows(rows) => {
-                    scores.top(depth, &self.keys, |row| rows.binary_search(&row).is_ok())
+                    scores.top_of(depth, &self.keys, |row| rows.binary_search(&row).is_ok())
                 }
             })
         })

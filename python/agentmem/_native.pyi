@@ -153,10 +153,15 @@ class Ranking:
 class PreparedRows:
     """Rows that ``StoreIndex.prepare`` made ready; they can be applied once."""
 
+@final
 class Hit:
     """One row that fits a query; equal where all fields are, and cheap: a field is made when read."""
 
-    __match_args__: ClassVar[tuple[str, ...]]
+    __match_args__: ClassVar[tuple[str, ...]] = (
+        "id", "tier", "kind", "text", "score", "bm25_rank", "ann_rank", "relevance", "subject",
+        "tags", "metadata", "sources", "scope", "session", "position", "created", "event_time",
+        "valid_from", "valid_to", "is_current", "priority", "trust", "explanation",
+    )  # fmt: skip
     @property
     def id(self) -> str:
         """The tier and a number, ``"L1:7"``."""
@@ -254,13 +259,21 @@ class Hit:
         """What the score is made of, where ``explain=True`` asked for it."""
 
     @property
-    def _key(self) -> int: ...
+    def key(self) -> int:
+        """The id as one number: the tier's in the top byte."""
+
     @property
-    def _bm25_score(self) -> float | None: ...
+    def bm25_score(self) -> float | None:
+        """The lexical score; None where the row is not among the candidates of the words."""
+
     @property
-    def _cosine(self) -> float | None: ...
+    def cosine(self) -> float | None:
+        """The cosine; None where the row is not among the candidates of the vectors."""
+
     @property
-    def _metadata(self) -> str: ...
+    def metadata_json(self) -> str:
+        """The metadata as it is stored: a JSON object."""
+
     @staticmethod
     def _restore(state: tuple[Any, ...]) -> Hit: ...
     def __reduce__(self) -> tuple[Any, ...]: ...

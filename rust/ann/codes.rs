@@ -4,7 +4,7 @@
 //! what that loses. From these and the query's own error each scan yields an upper and a lower bound
 //! of the exact score; a vector is dropped only when enough others are certainly better.
 
-use super::kernels::{PASS_ROOM, kernels, prefetch};
+use super::kernels::{PASS_ROOM, SIGN_ROWS, kernels, prefetch};
 use super::query::{Query, codes_stride, signs_stride};
 
 /// Rows of one step of the scan: raw sums and bounds of a step stay in the first-level cache.
@@ -21,9 +21,8 @@ const GROUPS_PER_NEED: usize = 8;
 const GROUPS_AHEAD: usize = 3;
 
 /// How many standard deviations of the error of signs the bounds allow for on each side: to be
-/// missed, a row must lose some 2.5 of them against the threshold, the better it is the more: of the
-/// best 50 of 10,000 and 100,000 rows 0.2 and 0.3 in 100 are missed, of the best 10 none was.
-const SIGN_SIGMAS: f32 = 1.25;
+/// missed, a row must lose some 3 of them against the threshold, the better it is the more.
+const SIGN_SIGMAS: f32 = 1.5;
 
 /// How many standard deviations of an int8 image's error the survivors of the scan of signs are bounded
 /// by. The error of a dot is a sum of errors uniform over one step, weighted by the query, hence
@@ -50,21 +49,25 @@ pub(super) fn encode(vector: &[f32], codes: &mut [u8]) -> (f32, f32) {
     (scale, lost.sqrt() * 1.000_01 + 1e-6)
 }
 
-/// Packs the signs of one padded row of codes, a bit a dimension, and returns the cosine between the
-/// row and its signs, padding left out by its zeros.
-pub(super) fn pack_signs(codes: &[u8], out: &mut [u8]) -> f64 {
-    let (mut sum, mut squares) = (0_u64, 0_u64);
-    for (bytes, bits) in codes.chunks(8).zip(&mut *out) {
-        *bits = 0;
-        for (place, &code) in bytes.iter().enumerate() {
-            *bits |= (code >> 7) << place;
-            let size = u64::from(code.abs_diff(0x80));
-            sum += size;
-            squares += size * size;
+/// Packs the signs of padded rows of codes into blocks ([`SIGN_ROWS`]), a bit a dimension, and appends the cosine
+/// between each row and its signs, padding left out by its zeros; the caller divides by the root of the dimensions.
+pub(super) fn pack_signs(codes: &[u8], stride: usize, out: &mut [u8], cosines: &mut Vec<f64>) {
+    out.fill(0);
+    let blocks = codes.chunks(SIGN_ROWS * stride);
+    for (rows, block) in blocks.zip(out.chunks_mut(SIGN_ROWS * stride / 8)) {
+        for (place, row) in rows.chunks(stride).enumerate() {
+            let (mut sum, mut squares) = (0_u64, 0_u64);
+            for (bytes, column) in row.chunks(8).zip(block.as_chunks_mut::<SIGN_ROWS>().0) {
+                for (bit, &code) in bytes.iter().enumerate() {
+                    column[place] |= (code >> 7) << bit;
+                    let size = u64::from(code.abs_diff(0x80));
+                    sum += size;
+                    squares += size * size;
+                }
+            }
+            cosines.push(sum as f64 / (squares.max(1) as f64).sqrt());
         }
     }
-    // Of equal length as the signs of all dimensions; the caller divides by their root.
-    sum as f64 / (squares.max(1) as f64).sqrt()
 }
 
 /// The signs of stored vectors and how far they can be trusted.
@@ -369,8 +372,8 @@ impl Collector {
     ) {
         let scan = kernels().signs;
         let stride = signs_stride(query.ndim());
-        let count = signs.scales.len().min(signs.bits.len() / stride);
-        let terms = [query.signs_factor, SIGN_SIGMAS * query.signs_spread, 0.0];
+        let count = signs.scales.len();
+        let terms = [query.signs.step, SIGN_SIGMAS * query.signs_spread, 0.0];
         let mut sums = std::mem::take(&mut self.sums);
         sums.resize(count, 0);
         let steps = sums.chunks_mut(STEP).zip(signs.bits.chunks(STEP * stride));

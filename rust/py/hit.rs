@@ -260,25 +260,25 @@ impl NativeHit {
 
     /// The key of the index: the tier's number in the top byte.
     #[getter]
-    fn _key(&self) -> u64 {
+    fn key(&self) -> u64 {
         self.hit.row.key
     }
 
     /// The lexical score; none where the words did not find the row.
     #[getter]
-    fn _bm25_score(&self) -> Option<f32> {
+    fn bm25_score(&self) -> Option<f32> {
         self.hit.bm25_score
     }
 
     /// The cosine; none where the row is not among the candidates of the vectors.
     #[getter]
-    fn _cosine(&self) -> Option<f32> {
+    fn cosine(&self) -> Option<f32> {
         self.hit.cosine
     }
 
     /// The metadata as JSON.
     #[getter]
-    fn _metadata(&self) -> &str {
+    fn metadata_json(&self) -> &str {
         &self.hit.row.metadata
     }
 

@@ -252,7 +252,7 @@ class Documents:
             rows = opened.index.search(text, vector, asked, now_ms, space=embedder.id)
             if accept is None:
                 break
-            fit = [row for row in rows if accept(orjson.loads(row._metadata))]
+            fit = [row for row in rows if accept(orjson.loads(row.metadata_json))]
             if len(fit) >= end or len(rows) < k or k == MAX_K:
                 rows = fit
                 break
@@ -270,21 +270,19 @@ class Documents:
             )
         return hits
 
-    def _hits(
-        self, hits: Sequence[Hit], vector: npt.NDArray[np.float32] | None
-    ) -> list[Document]:
-        lost = [hit._key for hit in hits if hit._cosine is None] if vector is not None else []
+    def _hits(self, hits: Sequence[Hit], vector: npt.NDArray[np.float32] | None) -> list[Document]:
+        lost = [hit.key for hit in hits if hit.cosine is None] if vector is not None else []
         cosines = self._cosines(lost, vector) if vector is not None and lost else {}
         return [
             Document(
                 hit.id,
                 self._below(hit.scope),
                 hit.subject or "",
-                orjson.loads(hit._metadata),
+                orjson.loads(hit.metadata_json),
                 hit.valid_from or hit.created,
                 hit.created,
                 hit.valid_to,
-                cosines.get(hit._key) if hit._cosine is None else hit._cosine,
+                cosines.get(hit.key) if hit.cosine is None else hit.cosine,
             )
             for hit in hits
         ]

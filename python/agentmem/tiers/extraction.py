@@ -141,7 +141,7 @@ def _prepare(opened: Opened, scope: str, found: Sequence[Checked]) -> list[_Read
         hits = opened.index.search(
             item.text[:NEIGHBOUR_CHARS], vector, asked, now_ms, space=embedder.id
         )
-        near = {hit._key & NUMBER_BITS: hit._cosine for hit in hits if hit.scope == scope}
+        near = {hit.key & NUMBER_BITS: hit.cosine for hit in hits if hit.scope == scope}
         ready.append(_Ready(candidate, item, digest, vectors, near))
     return ready
 

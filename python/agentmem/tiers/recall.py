@@ -192,46 +192,33 @@ def recall(
 ) -> list[Hit]:
     """Return the k rows below a scope that fit a query best; see ``Memory.recall``.
 
-    ``conditions`` are the arguments of ``filters``.
+    ``conditions`` are the arguments of ``filters``; None asks for every current fact.
     """
     opened.check()
-    embedder = opened.embedder
-    try:
-        return _recall(opened, embedder, scope, query, k, embedding, explain, ranking, conditions)
-    except EmbedderMismatchError:
-        if not _ask_again(opened, embedder, embedding):
-            raise
-    again = opened.embedder
-    return _recall(opened, again, scope, query, k, embedding, explain, ranking, conditions)
-
-
-def _recall(
-    opened: Opened,
-    embedder: Embedder | GivenEmbeddings,
-    scope: str,
-    query: str,
-    k: int,
-    embedding: Any,
-    explain: bool,  # noqa: FBT001
-    ranking: Ranking | None,
-    conditions: Mapping[str, Any] | None,
-) -> list[Hit]:
-    space = embedder.id
-    if conditions is None and ranking is None:
-        asked = _unfiltered(scope, space, check_k(k), explain=explain)
-    else:
-        options = filters(scope, **(conditions or {}))
-        asked = asked_of(space, k, options, ranking=ranking, explain=explain)
     text = query_text(query)
+    is_plain = conditions is None and ranking is None
+    options = {} if is_plain else filters(scope, **(conditions or {}))
     share = 1.0
-    if embedding is not None:
-        vector: npt.NDArray[np.float32] | None = given_vector(embedding, embedder.ndim)
-    elif not text or text.isspace():
-        return []
-    else:
-        vector = embed_query(embedder, text)
-        share = share_of(embedder, text)
-    return opened.index.search(text, vector, asked, opened.now_ms(), space=space, share=share)
+    while True:
+        embedder = opened.embedder
+        space = embedder.id
+        if is_plain:
+            asked = _unfiltered(scope, space, check_k(k), explain=explain)
+        else:
+            asked = asked_of(space, k, options, ranking=ranking, explain=explain)
+        if embedding is not None:
+            vector: npt.NDArray[np.float32] | None = given_vector(embedding, embedder.ndim)
+        elif not text or text.isspace():
+            return []
+        else:
+            vector = embed_query(embedder, text)
+            share = share_of(embedder, text)
+        try:
+            now_ms = opened.now_ms()
+            return opened.index.search(text, vector, asked, now_ms, space=space, share=share)
+        except EmbedderMismatchError:
+            if not _ask_again(opened, embedder, embedding):
+                raise
 
 
 def search(
@@ -270,16 +257,14 @@ def recall_many(
         raise InvalidInputError("queries: several texts are needed, one string was given")
     texts = [query_text(query) for query in queries]
     options = filters(scope, **conditions)
-    embedder = opened.embedder
-    try:
+    while True:
+        embedder = opened.embedder
         asked = asked_of(embedder.id, k, options, ranking=ranking, explain=explain)
-        return _recall_many(opened, embedder, texts, embeddings, asked)
-    except EmbedderMismatchError:
-        if not _ask_again(opened, embedder, embeddings):
-            raise
-    again = opened.embedder
-    asked = asked_of(again.id, k, options, ranking=ranking, explain=explain)
-    return _recall_many(opened, again, texts, embeddings, asked)
+        try:
+            return _recall_many(opened, embedder, texts, embeddings, asked)
+        except EmbedderMismatchError:
+            if not _ask_again(opened, embedder, embeddings):
+                raise
 
 
 def _recall_many(

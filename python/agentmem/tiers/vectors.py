@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["embed_query", "embed_texts", "given_vector", "given_vectors"]
 
-FLOAT32 = np.dtype(np.float32)
 BLOCK = 256
 # Below it a norm may have lost its digits to underflow.
 LEAST_NORM = 1e-15
@@ -40,10 +39,14 @@ def given_vector(
     """
     import numpy as np
 
-    if type(embedding) is np.ndarray and embedding.dtype is FLOAT32 and embedding.shape == (ndim,):
-        # False for NaN too.
-        if abs(embedding.dot(embedding) - 1.0) <= UNIT_TOLERANCE:
-            return embedding
+    # False for NaN too.
+    if (
+        type(embedding) is np.ndarray
+        and embedding.dtype.str == "<f4"
+        and embedding.shape == (ndim,)
+        and abs(embedding.dot(embedding) - 1.0) <= UNIT_TOLERANCE
+    ):
+        return embedding
     try:
         vector = np.array(embedding, dtype=np.float32)
     except (TypeError, ValueError) as error:
