@@ -108,7 +108,7 @@ impl Asked {
         let hints = if self.has_hints {
             hints::read(text, filter.as_of_ms.unwrap_or(filter.now_ms))
         } else {
-            Default::default()
+            Vec::new()
         };
         index.search(&Request {
             text,

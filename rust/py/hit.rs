@@ -348,12 +348,12 @@ impl NativeHit {
         let row = Row {
             key,
             tier,
-            is_current,
             position,
             created_ms,
             event_ms,
             valid_from_ms,
             valid_to_ms,
+            is_current,
             priority,
             trust,
             ..Row::decode(bytes.as_bytes()).ok_or_else(wrong)?
