@@ -110,6 +110,11 @@ impl Asked {
         } else {
             Vec::new()
         };
+        let names = if self.ranking.is_named() {
+            hints::names(text)
+        } else {
+            Vec::new()
+        };
         index.search(&Request {
             text,
             vector,
@@ -118,6 +123,7 @@ impl Asked {
             weights: (self.weights.0, self.weights.1 * share),
             ranking: &self.ranking,
             hints: &hints,
+            names: &names,
             filter,
         })
     }
