@@ -65,6 +65,18 @@ pub struct Norms {
 }
 
 impl Norms {
+    /// What a term of this weight adds to rows.
+    #[must_use]
+    pub fn impact(&self, weight: f32) -> Impact<'_> {
+        Impact {
+            parts: self
+                .saturated
+                .map(|saturated| saturated.map(|part| weight * part)),
+            weight,
+            norms: self,
+        }
+    }
+
     /// The part of one term in a row's score; below `weight`.
     #[inline]
     #[must_use]
@@ -77,8 +89,20 @@ impl Norms {
     }
 }
 
+/// What one term adds to rows.
+#[derive(Clone, Debug)]
+pub struct Impact<'a> {
+    weight: f32,
+    norms: &'a Norms,
+    /// To rows that hold it once, twice and thrice, for each length byte.
+    parts: [[f32; 256]; 3],
+}
+
 /// Scores that are looked at together.
 const LANES: usize = 16;
+
+/// Groups of rows that a floor is looked for in, for each row that is wanted: two of the best seldom share one.
+const GROUPS_PER_ROW: usize = 8;
 
 /// Dense scores of one part's rows; all zero between uses.
 #[derive(Default)]
@@ -101,21 +125,18 @@ pub fn with_scores<T>(rows: usize, work: impl FnOnce(&mut Scores) -> T) -> T {
 impl Scores {
     /// Adds a run of postings of one term. `lengths` holds a byte for each row.
     #[inline]
-    pub fn add(
-        &mut self,
-        weight: f32,
-        norms: &Norms,
-        lengths: &[u8],
-        rows: &[u32],
-        frequencies: &[u32],
-    ) {
+    pub fn add(&mut self, impact: &Impact<'_>, lengths: &[u8], rows: &[u32], frequencies: &[u32]) {
         // One length for both, so that one comparison stands for both bounds.
         let count = self.0.len().min(lengths.len());
         let (scores, lengths) = (&mut self.0[..count], &lengths[..count]);
         for (&row, &frequency) in rows.iter().zip(frequencies) {
             let row = row as usize;
             if row < count {
-                scores[row] += norms.part(weight, frequency, lengths[row]);
+                let length = lengths[row];
+                scores[row] += match impact.parts.get(frequency.wrapping_sub(1) as usize) {
+                    Some(parts) => parts[length as usize],
+                    None => impact.norms.part(impact.weight, frequency, length),
+                };
             }
         }
     }
@@ -134,9 +155,45 @@ impl Scores {
         (rows, sums)
     }
 
+    /// The best rows, best first, ties by smaller key.
+    #[must_use]
+    pub fn top(&self, depth: usize, keys: &[u64]) -> Vec<Scored> {
+        let mut top = Top::new(depth, keys);
+        top.threshold = self.floor(depth);
+        self.visit(top.threshold, |row, score, _| {
+            top.push(Scored { row, score });
+            top.threshold
+        });
+        top.finish()
+    }
+
+    /// A score that `depth` rows reach, if there are many times as many: of groups of rows the best scores, and of
+    /// these the `depth`-th. A group is a lane of consecutive runs.
+    fn floor(&self, depth: usize) -> f32 {
+        let height = self.0.len() / depth.max(1) / GROUPS_PER_ROW;
+        if height == 0 {
+            return f32::MIN_POSITIVE;
+        }
+        let mut peaks = Vec::with_capacity(self.0.len() / height + LANES);
+        for runs in self.0.as_chunks::<LANES>().0.chunks(height) {
+            let mut most = [0.0_f32; LANES];
+            for run in runs {
+                for (most, &score) in most.iter_mut().zip(run) {
+                    *most = if score > *most { score } else { *most };
+                }
+            }
+            peaks.extend_from_slice(&most);
+        }
+        if depth == 0 || peaks.len() < depth {
+            return f32::MIN_POSITIVE;
+        }
+        let (_, floor, _) = peaks.select_nth_unstable_by(depth - 1, |a, b| b.total_cmp(a));
+        floor.max(f32::MIN_POSITIVE)
+    }
+
     /// The best rows that `allow` lets through, best first, ties by smaller key.
     #[must_use]
-    pub fn top(&self, depth: usize, keys: &[u64], allow: impl Fn(u32) -> bool) -> Vec<Scored> {
+    pub fn top_of(&self, depth: usize, keys: &[u64], allow: impl Fn(u32) -> bool) -> Vec<Scored> {
         let mut top = Top::new(depth, keys);
         self.visit(top.threshold, |row, score, _| {
             if allow(row) {

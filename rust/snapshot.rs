@@ -16,7 +16,7 @@ use crate::files::{FileEntry, corrupt, create, reading, sync_dir, write_atomic};
 use crate::segment::SegmentEntry;
 
 /// Raised with every change of a file's form.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 /// The manifest's name.
 pub const MANIFEST: &str = "MANIFEST.json";
 

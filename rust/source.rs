@@ -260,6 +260,8 @@ pub(crate) trait Source: Send + Sync {
     /// Calls `emit` with the rows of a place's session right before and after it, dead ones included; with no more than
     /// a few of either.
     fn beside(&self, place: Place, emit: &mut dyn FnMut(u32));
+    /// Whether any row, dead ones included, is of a session.
+    fn has_sessions(&self) -> bool;
     /// The earliest and the latest time of all rows, dead ones included.
     fn time_range(&self) -> (i64, i64);
     /// Those of the selected rows whose time is in one of the spans, start included, end not.

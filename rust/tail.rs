@@ -370,6 +370,10 @@ impl Source for Tail {
         }
     }
 
+    fn has_sessions(&self) -> bool {
+        !self.in_sessions.is_empty()
+    }
+
     fn time_range(&self) -> (i64, i64) {
         self.time_range
     }
@@ -455,8 +459,7 @@ impl Source for Tail {
                     && let Some(postings) = self.postings.get(*id as usize)
                 {
                     scores.add(
-                        *weight,
-                        norms,
+                        &norms.impact(*weight),
                         &self.length_bytes,
                         &postings.rows,
                         &postings.frequencies,
@@ -464,10 +467,10 @@ impl Source for Tail {
                 }
             }
             Ok(match selection {
-                Selection::All => scores.top(depth, &self.keys, |_| true),
-                Selection::Bits(bits) => scores.top(depth, &self.keys, |row| bits.contains(row)),
+                Selection::All => scores.top(depth, &self.keys),
+                Selection::Bits(bits) => scores.top_of(depth, &self.keys, |row| bits.contains(row)),
                 Selection::Rows(rows) => {
-                    scores.top(depth, &self.keys, |row| rows.binary_search(&row).is_ok())
+                    scores.top_of(depth, &self.keys, |row| rows.binary_search(&row).is_ok())
                 }
             })
         })

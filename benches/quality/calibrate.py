@@ -96,17 +96,16 @@ def features_of(
     vector = embedder.embed_query(question.text)
     now_ms = int(question.when.timestamp() * 1000) if question.when else shared.now_ms()
     columns: list[list[float]] = []
-    keys: list[int] = []
+    ids: list[str] = []
     for place in range(FEATURES):
         weights = tuple(float(at == place) for at in range(FEATURES))
-        rows = shared.index.search(
-            question.text, vector, k=HITS, depth=50, space=embedder.id, now_ms=now_ms,
-            hints_at_ms=now_ms, ranking=_native.Ranking(relevance=(0.0, weights)),
-        )  # fmt: skip
-        chances = np.array([0.5 if row[23] is None else row[23] for row in rows])
+        ranking = _native.Ranking(relevance=(0.0, weights))
+        asked = _native.Asked(HITS, 50, hints=True, ranking=ranking)
+        hits = shared.index.search(question.text, vector, asked, now_ms, space=embedder.id)
+        chances = np.array([0.5 if hit.relevance is None else hit.relevance for hit in hits])
         columns.append(list(np.log(chances / (1 - chances))))
-        keys = [row[0] & ((1 << 56) - 1) for row in rows]
-    names = [memory.cited[memory.name_of[f"L1:{key}"]] for key in keys]
+        ids = [hit.id for hit in hits]
+    names = [memory.cited[memory.name_of[id]] for id in ids]
     wanted = set(question.evidence) if group == "own" else set()
     return Asked(
         np.array(columns).T.reshape(-1, FEATURES),

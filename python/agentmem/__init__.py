@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agentmem._native import HybridIndex, SearchResult
+    from agentmem._native import Hit, HybridIndex, SearchResult
     from agentmem.aio import AsyncMemory
     from agentmem.embedding import (
         MultilingualEmbedder,
@@ -69,7 +69,6 @@ if TYPE_CHECKING:
         Fact,
         Fingerprint,
         Forgotten,
-        Hit,
         Imported,
         Job,
         Judgement,
@@ -122,7 +121,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "_native": ("HybridIndex", "SearchResult"),
+    "_native": ("Hit", "HybridIndex", "SearchResult"),
     "aio": ("AsyncMemory",),
     "embedding": (
         "MultilingualEmbedder",
@@ -146,7 +145,7 @@ _HOMES = {
         "Archive", "ArchiveCall", "ArchiveMessage", "ArchiveView", "Buffered", "Candidate",
         "Captured", "Compacted", "Context", "ContextItem", "Decision", "Document",
         "DocumentWrite", "Draft",
-        "Evidence", "Fact", "Fingerprint", "Forgotten", "Hit", "Imported", "Job",
+        "Evidence", "Fact", "Fingerprint", "Forgotten", "Imported", "Job",
         "Judgement", "Loadout", "LoadoutEntry", "Message", "Omitted", "Persona",
         "PersonaEntry", "Purged", "Ranking", "Report",
         "Retention", "Review", "Scene", "SkillVersion", "SkillView", "Stats",

@@ -1,12 +1,14 @@
 """The contract of the native core. Hosts use it through ``agentmem``."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from os import PathLike
-from typing import Final, Literal, TypeAlias, final
+from typing import Any, ClassVar, Final, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from agentmem.models import Trust
 from agentmem.toollog.canvas import Level, Step
 
 __all__ = [
@@ -14,6 +16,8 @@ __all__ = [
     "MAX_QUERY_TERMS",
     "SCORE_PARTS",
     "TEXT_VERSION",
+    "Asked",
+    "Hit",
     "HybridIndex",
     "NativeCanvas",
     "PreparedRows",
@@ -55,6 +59,8 @@ _Call: TypeAlias = tuple[
     int | None,  # index of the call whose sub-agent made this one
 ]
 _Mode: TypeAlias = Literal["auto", "exact", "hnsw"]
+_Parts: TypeAlias = tuple[float | None, list[tuple[int, float]]]
+_Explain: TypeAlias = Callable[[_Parts, float | None, float | None], Mapping[str, Any]]
 _Row: TypeAlias = tuple[
     int,  # key: unique; tier << 56 | number
     int,  # tier, 0 to 31
@@ -76,34 +82,6 @@ _Row: TypeAlias = tuple[
     Sequence[str],  # sources
     bytes | None,  # vectors: float32, little-endian, n * ndim
 ]
-_Hit: TypeAlias = tuple[
-    int,  # key
-    float,  # score
-    int | None,  # bm25_rank, from 1
-    int | None,  # ann_rank, from 1
-    float | None,  # bm25_score
-    float | None,  # cosine
-    int,  # tier
-    str,  # kind
-    str,  # scope
-    str | None,  # session
-    int,  # position
-    str,  # text
-    str | None,  # subject
-    tuple[str, ...],  # tags
-    str,  # metadata: a JSON object
-    tuple[str, ...],  # sources
-    int,  # created_ms
-    int | None,  # event_ms
-    int | None,  # valid_from_ms
-    int | None,  # valid_to_ms
-    bool,  # is_current
-    int,  # priority
-    int,  # trust
-    float | None,  # relevance
-    tuple[float | None, list[tuple[int, float]]] | None,  # rrf_k; rank and value of SCORE_PARTS
-]
-
 SCORE_PARTS: Final[list[str]]
 """What a score is made of, in the order of a hit's parts."""
 
@@ -176,6 +154,185 @@ class PreparedRows:
     """Rows that ``StoreIndex.prepare`` made ready; they can be applied once."""
 
 @final
+class Hit:
+    """One row that fits a query; equal where all fields are, and cheap: a field is made when read."""
+
+    __match_args__: ClassVar[tuple[str, ...]] = (
+        "id", "tier", "kind", "text", "score", "bm25_rank", "ann_rank", "relevance", "subject",
+        "tags", "metadata", "sources", "scope", "session", "position", "created", "event_time",
+        "valid_from", "valid_to", "is_current", "priority", "trust", "explanation",
+    )  # fmt: skip
+    @property
+    def id(self) -> str:
+        """The tier and a number, ``"L1:7"``."""
+
+    @property
+    def tier(self) -> Literal["L0", "L1", "L2", "L3"]:
+        """The tier of the row."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of the row, such as ``"fact"``."""
+
+    @property
+    def text(self) -> str:
+        """What the row says."""
+
+    @property
+    def score(self) -> float:
+        """The fused value."""
+
+    @property
+    def bm25_rank(self) -> int | None:
+        """The place in the lexical signal, from 1; None where it is not among its candidates."""
+
+    @property
+    def ann_rank(self) -> int | None:
+        """The place in the vector signal, from 1; None where it is not among its candidates."""
+
+    @property
+    def relevance(self) -> float | None:
+        """The calibrated chance, 0 to 1, that the row is evidence for the question.
+
+        None where one signal did not run. A best hit below 0.05 mostly means that nothing fits
+        (docs/quality.md).
+        """
+
+    @property
+    def subject(self) -> str | None:
+        """Who or what it is about."""
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags."""
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The metadata, decoded once."""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Ids of the rows that it rests on."""
+
+    @property
+    def scope(self) -> str:
+        """The scope, whole."""
+
+    @property
+    def session(self) -> str | None:
+        """The session."""
+
+    @property
+    def position(self) -> int:
+        """The place in the session."""
+
+    @property
+    def created(self) -> datetime:
+        """When it was written."""
+
+    @property
+    def event_time(self) -> datetime | None:
+        """When what it tells happened."""
+
+    @property
+    def valid_from(self) -> datetime | None:
+        """When it began to be true."""
+
+    @property
+    def valid_to(self) -> datetime | None:
+        """When it ceased to be true."""
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nothing superseded it."""
+
+    @property
+    def priority(self) -> int:
+        """0 to 100."""
+
+    @property
+    def trust(self) -> Trust:
+        """Where it came from."""
+
+    @property
+    def explanation(self) -> Mapping[str, Any] | None:
+        """What the score is made of, where ``explain=True`` asked for it."""
+
+    @property
+    def key(self) -> int:
+        """The id as one number: the tier's in the top byte."""
+
+    @property
+    def bm25_score(self) -> float | None:
+        """The lexical score; None where the row is not among the candidates of the words."""
+
+    @property
+    def cosine(self) -> float | None:
+        """The cosine; None where the row is not among the candidates of the vectors."""
+
+    @property
+    def metadata_json(self) -> str:
+        """The metadata as it is stored: a JSON object."""
+
+    @staticmethod
+    def _restore(state: tuple[Any, ...]) -> Hit: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __eq__(self, other: object) -> bool: ...
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
+@final
+class Asked:
+    """What a search needs beside text and vector, checked once for as many as ask the same."""
+
+    def __new__(
+        cls,
+        k: int,
+        depth: int,
+        *,
+        weights: tuple[float, float] = ...,
+        rrf_k: float = 60.0,
+        ranking: Ranking | None = None,
+        hints: bool = False,
+        explain: _Explain | None = None,
+        as_of_ms: int | None = None,
+        tiers: int = 2,
+        scopes: Sequence[str] = ...,
+        kinds: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        any_tags: Sequence[str] | None = None,
+        where: str | None = None,
+        session: str | None = None,
+        since_ms: int | None = None,
+        until_ms: int | None = None,
+    ) -> Asked:
+        """Check what is asked.
+
+        Args:
+            k: Hits wanted, at least 1.
+            depth: Candidates from each signal; at least k are taken.
+            weights: Of BM25 and vectors in the fusion, at least 0.
+            rrf_k: The constant of plain RRF, above 0; without effect where a ranking is given.
+            ranking: How the signals become one ranking.
+            hints: Whether the times that a text names are read, from ``as_of_ms``, else the present.
+            explain: Makes a hit's explanation of RRF's constant with rank and value of each of
+                SCORE_PARTS, the lexical score and the cosine.
+            as_of_ms: Read at this valid time instead of the present; superseded rows are included.
+            tiers: Bit n allows tier n.
+            scopes: Each with all below it; none given: everything.
+            kinds: Any of them; an empty sequence allows nothing.
+            tags: All of them.
+            any_tags: Any of them; an empty sequence allows nothing.
+            where: A JSON object of conditions on metadata paths and ``$kind``, ``$session``,
+                ``$subject``, ``$tag``, ``$priority``, ``$trust``.
+            session: Exactly this one.
+            since_ms: Event time, else creation, not before.
+            until_ms: Event time, else creation, before.
+
+        Raises:
+            InvalidInputError: An argument is wrong.
+        """
+
+@final
 class StoreIndex:
     """The index of a store: immutable generations on disk and a tail in memory. Thread-safe."""
 
@@ -230,27 +387,11 @@ class StoreIndex:
         self,
         text: str,
         vector: NDArray[np.float32] | None,
-        k: int,
-        depth: int,
-        *,
-        weights: tuple[float, float] = ...,
-        rrf_k: float = 60.0,
-        ranking: Ranking | None = None,
-        hints_at_ms: int | None = None,
-        explain: bool = False,
+        asked: Asked,
         now_ms: int,
-        as_of_ms: int | None = None,
-        tiers: int = 2,
-        scopes: Sequence[str] = ...,
-        kinds: Sequence[str] | None = None,
-        tags: Sequence[str] | None = None,
-        any_tags: Sequence[str] | None = None,
-        where: str | None = None,
-        session: str | None = None,
-        since_ms: int | None = None,
-        until_ms: int | None = None,
-    ) -> list[_Hit]:
-        """Return at most k hits, best first, with everything that they show.
+        share: float = 1.0,
+    ) -> list[Hit]:
+        """Return at most k hits, best first.
 
         Both signals rank the rows that the filters allow; RRF fuses them. Equal scores are
         ordered by smaller key. The interpreter is released once.
@@ -258,28 +399,12 @@ class StoreIndex:
         Args:
             text: Any text up to 1 MiB; blank text has no lexical signal.
             vector: float32, shape (ndim,); None leaves out the vector signal.
-            k: Hits wanted, at least 1.
-            depth: Candidates from each signal; at least k are taken.
-            weights: Of BM25 and vectors in the fusion, at least 0.
-            rrf_k: The constant of plain RRF, above 0; without effect where a ranking is given.
-            ranking: How the signals become one ranking.
-            hints_at_ms: From when the times that the text names are read; None: they are not.
-            explain: Whether the parts of a score come with it.
+            asked: Everything else.
             now_ms: The time of asking: rows whose valid time ended are left out.
-            as_of_ms: Read at this valid time instead; superseded rows are included.
-            tiers: Bit n allows tier n.
-            scopes: Each with all below it; none given: everything.
-            kinds: Any of them; an empty sequence allows nothing.
-            tags: All of them.
-            any_tags: Any of them; an empty sequence allows nothing.
-            where: A JSON object of conditions on metadata paths and ``$kind``, ``$session``,
-                ``$subject``, ``$tag``, ``$priority``, ``$trust``.
-            session: Exactly this one.
-            since_ms: Event time, else creation, not before.
-            until_ms: Event time, else creation, before.
+            share: Weighs the vectors of this query beside the weights of all.
 
         Raises:
-            InvalidInputError: An argument is wrong.
+            InvalidInputError: Text or vector is wrong.
             DimensionError: The vector has another length.
             IndexCorruptError: A row can't be read.
         """
@@ -288,30 +413,13 @@ class StoreIndex:
         self,
         texts: Sequence[str],
         vectors: NDArray[np.float32] | None,
-        k: int,
-        depth: int,
-        *,
-        weights: tuple[float, float] = ...,
-        rrf_k: float = 60.0,
-        ranking: Ranking | None = None,
-        hints_at_ms: int | None = None,
-        ann_shares: Sequence[float] | None = None,
-        explain: bool = False,
+        asked: Asked,
         now_ms: int,
-        as_of_ms: int | None = None,
-        tiers: int = 2,
-        scopes: Sequence[str] = ...,
-        kinds: Sequence[str] | None = None,
-        tags: Sequence[str] | None = None,
-        any_tags: Sequence[str] | None = None,
-        where: str | None = None,
-        session: str | None = None,
-        since_ms: int | None = None,
-        until_ms: int | None = None,
-    ) -> list[list[_Hit]]:
+        shares: Sequence[float] | None = None,
+    ) -> list[list[Hit]]:
         """Return the hits of each text with its vector, float32, shape (n, ndim).
 
-        ``ann_shares`` weighs the vectors of each query beside ``weights``; 1 where it is too short.
+        ``shares`` has the share of each query; 1 where it is too short.
         """
 
     def fold(self, *, minimum: int = 1, settle: bool = False) -> bool:

@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from agentmem._native import StoreIndex
 from agentmem.errors import EmbedderMismatchError, IndexCorruptError, SearchIndexError
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from agentmem._native import Asked, Hit
     from agentmem.store.database import Change, Database
 
 __all__ = ["SearchIndex"]
@@ -242,28 +243,37 @@ class SearchIndex:
         return native
 
     def search(
-        self, text: str, vector: npt.NDArray[np.float32] | None, *, space: str, **asked: Any
-    ) -> list[tuple[Any, ...]]:
-        """Return the native hits of one query, whose vector is of a space.
+        self,
+        text: str,
+        vector: npt.NDArray[np.float32] | None,
+        asked: Asked,
+        now_ms: int,
+        *,
+        space: str,
+        share: float = 1.0,
+    ) -> list[Hit]:
+        """Return the hits of one query, whose vector is of a space.
 
         Raises:
             EmbedderMismatchError: The index is of another space now.
         """
         try:
-            return self._answering(space).search(text, vector, **asked)
+            return self._answering(space).search(text, vector, asked, now_ms, share)
         except IndexCorruptError:
             self.rebuild()
-            return self._answering(space).search(text, vector, **asked)
+            return self._answering(space).search(text, vector, asked, now_ms, share)
 
     def search_many(
         self,
         texts: Sequence[str],
         vectors: Sequence[npt.NDArray[np.float32]],
+        asked: Asked,
+        now_ms: int,
         *,
         space: str,
-        **asked: Any,
-    ) -> Sequence[list[tuple[Any, ...]]]:
-        """Return the native hits of several queries, each with its vector, in one call.
+        shares: Sequence[float] | None = None,
+    ) -> Sequence[list[Hit]]:
+        """Return the hits of several queries, each with its vector, in one call.
 
         Raises:
             EmbedderMismatchError: The index is of another space now.
@@ -274,10 +284,10 @@ class SearchIndex:
 
         matrix = np.stack(vectors)
         try:
-            return self._answering(space).search_many(texts, matrix, **asked)
+            return self._answering(space).search_many(texts, matrix, asked, now_ms, shares)
         except IndexCorruptError:
             self.rebuild()
-            return self._answering(space).search_many(texts, matrix, **asked)
+            return self._answering(space).search_many(texts, matrix, asked, now_ms, shares)
 
     @contextmanager
     def _publishing(self, *, wait: bool) -> Iterator[bool]:

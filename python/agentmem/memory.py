@@ -15,7 +15,6 @@ from agentmem.models import (
     Captured,
     Compacted,
     Fact,
-    Hit,
     Persona,
     Ranking,
     Scene,
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from agentmem._native import Hit
     from agentmem.skills import Skills
     from agentmem.tiers.documents import Documents
     from agentmem.toollog.canvas import Canvas
@@ -321,10 +321,16 @@ class Memory(Operations, Pipeline):
             InvalidInputError: An argument is wrong.
             EmbeddingError: The embedder failed; BM25 alone is not an answer.
         """
+        conditions: dict[str, Any] | None = None
+        is_whole = kinds is tags is any_tags is where is scopes is session is None
+        if not (is_whole and since is until is as_of is None and tiers == ("L1",)):
+            conditions = {
+                "tiers": tiers, "kinds": kinds, "tags": tags, "any_tags": any_tags, "where": where,
+                "scopes": scopes, "session": session, "since": since, "until": until, "as_of": as_of,
+            }  # fmt: skip
         return recall(
             self._shared, self._scope, query, k=k, embedding=embedding, ranking=ranking,
-            explain=explain, tiers=tiers, kinds=kinds, tags=tags, any_tags=any_tags, where=where,
-            scopes=scopes, session=session, since=since, until=until, as_of=as_of,
+            explain=explain, conditions=conditions,
         )  # fmt: skip
 
     def recall_many(

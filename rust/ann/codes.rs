@@ -4,7 +4,7 @@
 //! what that loses. From these and the query's own error each scan yields an upper and a lower bound
 //! of the exact score; a vector is dropped only when enough others are certainly better.
 
-use super::kernels::{PASS_ROOM, kernels, prefetch};
+use super::kernels::{PASS_ROOM, SIGN_ROWS, kernels, prefetch};
 use super::query::{Query, codes_stride, signs_stride};
 
 /// Rows of one step of the scan: raw sums and bounds of a step stay in the first-level cache.
@@ -12,6 +12,10 @@ const STEP: usize = 256;
 
 /// Cells of the count of lower bounds, which is spread over cosines of -1 to 1.
 const CELLS: usize = 2048;
+
+/// Groups of vectors that the floor is looked for in, for each vector that is needed: two of the best
+/// seldom share one.
+const GROUPS_PER_NEED: usize = 8;
 
 /// Groups of four rows that a gather asks the memory for ahead.
 const GROUPS_AHEAD: usize = 3;
@@ -45,21 +49,25 @@ pub(super) fn encode(vector: &[f32], codes: &mut [u8]) -> (f32, f32) {
     (scale, lost.sqrt() * 1.000_01 + 1e-6)
 }
 
-/// Packs the signs of one padded row of codes, a bit a dimension, and returns the cosine between the
-/// row and its signs, padding left out by its zeros.
-pub(super) fn pack_signs(codes: &[u8], out: &mut [u8]) -> f64 {
-    let (mut sum, mut squares) = (0_u64, 0_u64);
-    for (bytes, bits) in codes.chunks(8).zip(&mut *out) {
-        *bits = 0;
-        for (place, &code) in bytes.iter().enumerate() {
-            *bits |= (code >> 7) << place;
-            let size = u64::from(code.abs_diff(0x80));
-            sum += size;
-            squares += size * size;
+/// Packs the signs of padded rows of codes into blocks ([`SIGN_ROWS`]), a bit a dimension, and appends the cosine
+/// between each row and its signs, padding left out by its zeros; the caller divides by the root of the dimensions.
+pub(super) fn pack_signs(codes: &[u8], stride: usize, out: &mut [u8], cosines: &mut Vec<f64>) {
+    out.fill(0);
+    let blocks = codes.chunks(SIGN_ROWS * stride);
+    for (rows, block) in blocks.zip(out.chunks_mut(SIGN_ROWS * stride / 8)) {
+        for (place, row) in rows.chunks(stride).enumerate() {
+            let (mut sum, mut squares) = (0_u64, 0_u64);
+            for (bytes, column) in row.chunks(8).zip(block.as_chunks_mut::<SIGN_ROWS>().0) {
+                for (bit, &code) in bytes.iter().enumerate() {
+                    column[place] |= (code >> 7) << bit;
+                    let size = u64::from(code.abs_diff(0x80));
+                    sum += size;
+                    squares += size * size;
+                }
+            }
+            cosines.push(sum as f64 / (squares.max(1) as f64).sqrt());
         }
     }
-    // Of equal length as the signs of all dimensions; the caller divides by their root.
-    sum as f64 / (squares.max(1) as f64).sqrt()
 }
 
 /// The signs of stored vectors and how far they can be trusted.
@@ -277,18 +285,30 @@ impl Collector {
                     prefetch(image.codes, 0);
                 }
             }
-            let images = [0, 1, 2, 3].map(|lane| group.get(lane).and_then(|&vector| image(vector)));
+            let mut rows: [&[u8]; 4] = [&[]; 4];
+            let (mut scales, mut residuals) = ([0.0; 4], [0.0; 4]);
+            for (lane, &vector) in group.iter().enumerate() {
+                if let Some(image) = image(vector) {
+                    rows[lane] = image.codes;
+                    (scales[lane], residuals[lane]) = (image.scale, image.residual);
+                }
+            }
             // A group of fewer than four repeats what it has; the extra sums are dropped.
-            let Some(some) = images.iter().flatten().next() else {
+            let Some(some) = rows.iter().copied().find(|row| !row.is_empty()) else {
                 continue;
             };
-            let rows = images.map(|image| image.unwrap_or(*some).codes);
+            let is_there = rows.map(|row| !row.is_empty());
+            for row in &mut rows {
+                if row.is_empty() {
+                    *row = some;
+                }
+            }
             let sums = fine(rows, &query.planes);
-            for ((&vector, sum), image) in group.iter().zip(sums).zip(images) {
-                let Some(image) = image else { continue };
-                let middle = image.scale * (query.factor * sum.wrapping_sub(bias) as f32);
-                let radius = weight * image.residual + query.slack;
-                if middle + radius >= self.threshold {
+            for (lane, &vector) in group.iter().enumerate() {
+                let sum = sums[lane].wrapping_sub(bias) as f32;
+                let middle = scales[lane] * (query.factor * sum);
+                let radius = weight * residuals[lane] + query.slack;
+                if is_there[lane] && middle + radius >= self.threshold {
                     let candidate = Candidate {
                         vector,
                         upper: middle + radius,
@@ -352,8 +372,8 @@ impl Collector {
     ) {
         let scan = kernels().signs;
         let stride = signs_stride(query.ndim());
-        let count = signs.scales.len().min(signs.bits.len() / stride);
-        let terms = [query.signs_factor, SIGN_SIGMAS * query.signs_spread, 0.0];
+        let count = signs.scales.len();
+        let terms = [query.signs.step, SIGN_SIGMAS * query.signs_spread, 0.0];
         let mut sums = std::mem::take(&mut self.sums);
         sums.resize(count, 0);
         let steps = sums.chunks_mut(STEP).zip(signs.bits.chunks(STEP * stride));
@@ -396,19 +416,15 @@ impl Collector {
     /// A threshold that `need` lower bounds reach, if there are many times as many vectors: of groups
     /// of vectors the best bounds, and of these the `need`-th.
     fn floor(&mut self, signs: &Signs<'_>, sums: &[i32], terms: [f32; 3]) -> f32 {
-        let group = (sums.len() / self.need / 8).min(STEP) / 16 * 16;
-        if group == 0 {
+        let height = (sums.len() / self.need / GROUPS_PER_NEED).min(STEP);
+        self.uppers.clear();
+        if height > 0 {
+            let images = [signs.scales, signs.deviations];
+            (kernels().peaks)(images, sums, terms, height, &mut self.uppers);
+        }
+        if self.uppers.len() < self.need {
             return f32::NEG_INFINITY;
         }
-        let peak = kernels().peak;
-        let groups = sums
-            .chunks(group)
-            .zip(signs.scales.chunks(group))
-            .zip(signs.deviations.chunks(group));
-        self.uppers.clear();
-        self.uppers.extend(
-            groups.map(|((sums, scales), deviations)| peak([scales, deviations], sums, terms)),
-        );
         let (_, floor, _) = self
             .uppers
             .select_nth_unstable_by(self.need - 1, |a, b| b.total_cmp(a));

@@ -7,6 +7,8 @@
 
 use std::sync::OnceLock;
 
+pub(crate) use signs::{ROWS as SIGN_ROWS, SignTable};
+
 /// Bytes (and dimensions) of one int8 chunk: every row of codes is padded to a multiple of it.
 pub(crate) const CHUNK: usize = 64;
 
@@ -32,48 +34,22 @@ pub(crate) struct Planes {
     pub(crate) coarse_wide: Vec<i16>,
 }
 
-/// A query of small integers (-8..=7) as planes of bits, for sums over vectors of signs.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct SignPlanes {
-    /// Bit j of each value; 64 dimensions a word, padded with zeros to whole groups of eight words.
-    pub(crate) planes: [Vec<u64>; 4],
-    /// Σ value.
-    pub(crate) sum: i32,
-}
-
-impl SignPlanes {
-    pub(crate) fn new(ndim: usize) -> Self {
-        let words = ndim.div_ceil(64).next_multiple_of(8);
-        Self {
-            planes: [0; 4].map(|word: u64| vec![word; words]),
-            sum: 0,
-        }
-    }
-
-    /// Sets one dimension, which must be zero so far.
-    pub(crate) fn set(&mut self, at: usize, value: i32) {
-        for (place, plane) in self.planes.iter_mut().enumerate() {
-            plane[at / 64] |= u64::from((value >> place) as u32 & 1) << (at % 64);
-        }
-        self.sum += value;
-    }
-}
-
 /// Σ code · wide for four rows of biased codes, each of the planes' padded length.
 type Rows4 = fn([&[u8]; 4], &Planes) -> [i32; 4];
 /// Σ code · coarse, less `bias`, for consecutive rows of `stride` bytes, one a place of `out`.
 type Scan = fn(&[u8], usize, &Planes, i32, &mut [i32]);
-/// Σ ±value, by the bits of consecutive rows of `stride` bytes, one a place of `out`.
-type Signs = fn(&[u8], usize, &SignPlanes, &mut [i32]);
+/// Σ ±value, by the bits of consecutive blocks of rows of `stride` bytes, one a place of `out`.
+type Signs = fn(&[u8], usize, &SignTable, &mut [i32]);
 /// The f32 dot of a query and a row of little-endian floats.
 type Dot = fn(&[f32], &[u8]) -> f32;
 /// From scales and residuals, raw sums, `[factor, weight, slack]` and a threshold: writes the places
 /// and upper bounds `scale * (factor * raw) + (weight * residual + slack)` of those that reach the
 /// threshold, in order, and returns how many. Each output has [`PASS_ROOM`] more than the sums.
 type Pass = fn([&[f32]; 2], &[i32], [f32; 3], f32, (&mut [u32], &mut [f32])) -> usize;
-/// From scales and residuals, raw sums and `[factor, weight, slack]`: the largest lower bound
-/// `scale * (factor * raw) - (weight * residual + slack)`.
-type Peak = fn([&[f32]; 2], &[i32], [f32; 3]) -> f32;
+/// From scales and residuals, raw sums and `[factor, weight, slack]`: appends the largest lower bounds
+/// `scale * (factor * raw) - (weight * residual + slack)` of groups of at most so many vectors, each vector in one
+/// group at most. A group is a lane of consecutive registers: no sum over lanes is needed.
+type Peaks = fn([&[f32]; 2], &[i32], [f32; 3], usize, &mut Vec<f32>);
 /// Biased codes of `vector * inverse`, and the squared norm of what they lose.
 type Encode = fn(&[f32], f32, f32, &mut [u8]) -> f32;
 
@@ -87,11 +63,11 @@ pub(crate) struct Kernels {
     pub(crate) fine: Rows4,
     /// Consecutive rows of int8 codes against the coarse plane.
     pub(crate) codes: Scan,
-    /// Consecutive rows of signs.
+    /// Consecutive blocks of signs.
     pub(crate) signs: Signs,
     pub(crate) dot: Dot,
     pub(crate) pass: Pass,
-    pub(crate) peak: Peak,
+    pub(crate) peaks: Peaks,
     pub(crate) encode: Encode,
 }
 
@@ -103,10 +79,10 @@ const PORTABLE: Kernels = Kernels {
             codes_portable(rows, planes)
         });
     },
-    signs: scan_signs_plain,
+    signs: signs::scan_plain,
     dot: dot_lanes,
     pass: pass_plain,
-    peak: peak_plain,
+    peaks: peaks_plain,
     encode: encode_plain,
 };
 
@@ -197,30 +173,34 @@ fn pass_plain(
 
 #[inline(always)]
 #[allow(clippy::inline_always)]
-fn peak_plain(
+fn peaks_plain(
     [scales, residuals]: [&[f32]; 2],
     raw: &[i32],
     [factor, weight, slack]: [f32; 3],
-) -> f32 {
-    let mut most = [f32::NEG_INFINITY; 16];
-    let groups = raw
-        .chunks(16)
-        .zip(scales.chunks(16))
-        .zip(residuals.chunks(16));
-    for ((raw, scales), residuals) in groups {
-        for (((most, &sum), &scale), &residual) in
-            most.iter_mut().zip(raw).zip(scales).zip(residuals)
-        {
-            let bound = scale * (factor * sum as f32) - (weight * residual + slack);
-            *most = if bound > *most { bound } else { *most };
+    height: usize,
+    out: &mut Vec<f32>,
+) {
+    let images = scales
+        .as_chunks::<16>()
+        .0
+        .iter()
+        .zip(residuals.as_chunks::<16>().0);
+    let mut rows = raw.as_chunks::<16>().0.iter().zip(images).peekable();
+    while rows.peek().is_some() {
+        let mut most = [f32::NEG_INFINITY; 16];
+        for (raw, (scales, residuals)) in rows.by_ref().take(height) {
+            for lane in 0..16 {
+                let radius = weight * residuals[lane] + slack;
+                let bound = scales[lane] * (factor * raw[lane] as f32) - radius;
+                most[lane] = if bound > most[lane] {
+                    bound
+                } else {
+                    most[lane]
+                };
+            }
         }
+        out.extend_from_slice(&most);
     }
-    most.iter().fold(
-        f32::NEG_INFINITY,
-        |most, &bound| {
-            if bound > most { bound } else { most }
-        },
-    )
 }
 
 #[inline(always)]
@@ -311,27 +291,7 @@ pub(super) fn prefetch(rows: &[u8], ahead: usize) {
     let _ = (rows, ahead);
 }
 
-#[inline(always)]
-#[allow(clippy::inline_always)] // Compiled for the popcnt instruction where there is one.
-fn scan_signs_plain(bits: &[u8], stride: usize, query: &SignPlanes, out: &mut [i32]) {
-    if stride == 0 {
-        return;
-    }
-    let [ones, twos, fours, eights] = &query.planes;
-    for (row, sum) in bits.chunks_exact(stride).zip(out) {
-        prefetch(row, AHEAD);
-        let mut total = 0_i32;
-        let words = row.as_chunks::<8>().0;
-        let planes = ones.iter().zip(twos).zip(fours).zip(eights);
-        for (word, (((one, two), four), eight)) in words.iter().zip(planes) {
-            let word = u64::from_le_bytes(*word);
-            let count = |plane: &u64| (word & plane).count_ones() as i32;
-            total += count(one) + 2 * count(two) + 4 * count(four) - 8 * count(eight);
-        }
-        *sum = 2 * total - query.sum;
-    }
-}
-
+mod signs;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]

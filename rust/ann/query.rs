@@ -1,6 +1,6 @@
 //! Unit vectors: how they are made, and a query prepared once for every segment it will meet.
 
-use super::kernels::{CHUNK, Planes, ROUND, SignPlanes};
+use super::kernels::{CHUNK, Planes, ROUND, SIGN_ROWS, SignTable};
 use crate::error::{Error, Result};
 
 /// Largest number of dimensions of an index.
@@ -100,23 +100,13 @@ pub(super) fn signs_stride(ndim: usize) -> usize {
     codes_stride(ndim) / 8
 }
 
+/// Bytes of the signs of `count` rows: whole blocks.
+pub(super) fn signs_size(count: usize, ndim: usize) -> usize {
+    count.next_multiple_of(SIGN_ROWS) * signs_stride(ndim)
+}
+
 /// Norm of what a Gaussian vector loses when only its signs are kept: sqrt(1 - 2 / π).
 const TYPICAL_LOSS: f32 = 0.603;
-
-/// The query in steps of a seventh of its largest value, as four planes of bits (two's complement);
-/// the step, and the norm of what is lost.
-fn sign_planes(vector: &[f32], largest: f32) -> (SignPlanes, f32, f32) {
-    let step = largest / 7.0;
-    let mut signs = SignPlanes::new(vector.len());
-    let mut lost = 0.0_f64;
-    for (at, &x) in vector.iter().enumerate() {
-        let value = ((x * (7.0 / largest) + ROUND) - ROUND) as i32;
-        signs.set(at, value);
-        let rest = f64::from(x) - f64::from(step) * f64::from(value);
-        lost += rest * rest;
-    }
-    (signs, step, lost.sqrt() as f32)
-}
 
 /// A query vector: unit float32 copy, integer planes, and the terms that bound their error.
 ///
@@ -137,9 +127,8 @@ pub struct Query {
     pub(super) norm: f32,
     pub(super) slack: f32,
     pub(super) coarse_slack: f32,
-    pub(super) signs: SignPlanes,
-    /// What a sum over signs is worth, and how much the query's own error widens that of the signs.
-    pub(super) signs_factor: f32,
+    pub(super) signs: SignTable,
+    /// How much the query's own error widens that of the signs.
     pub(super) signs_spread: f32,
 }
 
@@ -195,7 +184,8 @@ impl Query {
             let rest = f64::from(x) - f64::from(coarse_factor) * f64::from(coarse);
             coarse_lost += rest * rest;
         }
-        let (signs, step, signs_lost) = sign_planes(&vector, largest);
+        let signs = SignTable::new(&vector, signs_stride(ndim));
+        let signs_lost = signs.step * signs.deviation;
         // One f32 dot rounds ndim / 32 sums, 5 levels of the tree and the product, 2^-24 each, of at
         // most |q| |x|; 1e-6 covers the five roundings of the bound itself.
         let rounding = (ndim as f32 / 32.0 + 8.0) * f32::EPSILON + 1e-6;
@@ -209,7 +199,6 @@ impl Query {
             slack: (lost.sqrt() as f32 * 1.000_001 + rounding) * MAX_NORM,
             coarse_slack: (coarse_lost.sqrt() as f32 * 1.000_001 + rounding) * MAX_NORM,
             signs,
-            signs_factor: step,
             signs_spread: (signs_lost / TYPICAL_LOSS).hypot(1.0),
             vector,
         })

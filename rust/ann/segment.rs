@@ -12,7 +12,7 @@ use super::files::{FileEntry, corrupt, map, open_sized, read_at, read_checked};
 use super::graph::Graph;
 use super::kernels::{kernels, prefetch};
 use super::meta::Meta;
-use super::query::{Query, codes_stride, signs_stride};
+use super::query::{Query, codes_stride, signs_size};
 use super::search::{Allowed, Place, Scratch, check, rescore, with_scratch};
 use super::write::{CODES, FLAG_GRAPH, FLAG_SIGNS, FLOATS, GRAPH, META, SIGNS};
 use super::{HNSW_FROM, Mode, Scored};
@@ -90,10 +90,10 @@ impl VectorSegment {
         let meta = Meta::parse(&meta, ndim).map_err(|reason| corrupt(&meta_path, reason))?;
         let count = meta.scales.len();
 
-        let plane = |name: &str, stride: usize| -> Result<Option<Mmap>> {
+        let plane = |name: &str, size: usize| -> Result<Option<Mmap>> {
             let path = dir.join(name);
             let &(_, bytes, sum) = entry(name)?;
-            if bytes != (count * stride) as u64 {
+            if bytes != size as u64 {
                 return Err(corrupt(
                     &path,
                     format!("{bytes} bytes do not fit {count} vectors"),
@@ -108,13 +108,13 @@ impl VectorSegment {
                 Ok(Some(map(&file)?))
             }
         };
-        let codes = plane(CODES, codes_stride(ndim))?;
+        let codes = plane(CODES, count * codes_stride(ndim))?;
         let signs = if meta.flags & FLAG_SIGNS == 0 {
             None
         } else {
-            let bits = plane(SIGNS, signs_stride(ndim) + 4)?;
+            let bits = plane(SIGNS, signs_size(count, ndim) + count * 4)?;
             bits.map(|bits| {
-                let alignments = bits.get(count * signs_stride(ndim)..).unwrap_or_default();
+                let alignments = bits.get(signs_size(count, ndim)..).unwrap_or_default();
                 let terms = alignments.as_chunks::<4>().0.iter();
                 let (scales, deviations) = terms
                     .map(|x| sign_terms(f32::from_le_bytes(*x), ndim))
@@ -266,7 +266,7 @@ impl VectorSegment {
                     let signs = Signs {
                         bits: file
                             .bits
-                            .get(..self.len() * signs_stride(self.ndim))
+                            .get(..signs_size(self.len(), self.ndim))
                             .unwrap_or_default(),
                         scales: &file.scales,
                         deviations: &file.deviations,

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `vectors.f32` | the vectors, little-endian float32, one after another |
 //! | `vectors.i8`  | int8 codes, rows padded to 64 bytes |
-//! | `vectors.i1`  | signs, rows padded to 8 bytes, then the cosine of each vector with its signs; from [`super::SIGNS_FROM`] vectors on |
+//! | `vectors.i1`  | signs, rows padded to 8 bytes, byte by byte in blocks of 64 rows, then the cosine of each vector with its signs; from [`super::SIGNS_FROM`] vectors on |
 //! | `vectors.meta` | header, scales, residual norms, checksums of the float rows, row starts |
 //! | `vectors.hnsw` | usearch graph, if asked for |
 
@@ -15,7 +15,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::codes::{encode, pack_signs};
 use super::files::{FileEntry, HashedFile, read_at};
-use super::query::{MAX_NDIM, check_unit, codes_stride, signs_stride};
+use super::kernels::SIGN_ROWS;
+use super::query::{MAX_NDIM, check_unit, codes_stride, signs_size};
 use super::{SIGNS_FROM, graph};
 use crate::error::{Error, Result};
 
@@ -228,25 +229,25 @@ fn write_signs(
     ndim: usize,
     sync: bool,
 ) -> Result<Option<FileEntry>> {
-    const ROWS: usize = 256;
-    let (from, to) = (codes_stride(ndim), signs_stride(ndim));
+    /// Whole blocks.
+    const ROWS: usize = 4 * SIGN_ROWS;
+    let from = codes_stride(ndim);
     let codes = File::open(codes_path)?;
     let mut out = HashedFile::create(dir, SIGNS)?;
     let mut buffer = vec![0; ROWS * from];
-    let mut alignments = Vec::with_capacity(count);
+    let mut cosines = Vec::with_capacity(count);
     let root = (ndim as f64).sqrt();
     let mut done = 0;
     while done < count {
         let rows = ROWS.min(count - done);
         let bytes = &mut buffer[..rows * from];
         read_at(&codes, bytes, (done * from) as u64)?;
-        out.append(rows * to, |signs| {
-            for (row, out) in bytes.chunks(from).zip(signs.chunks_mut(to)) {
-                alignments.push((pack_signs(row, out) / root) as f32);
-            }
+        out.append(signs_size(rows, ndim), |signs| {
+            pack_signs(bytes, from, signs, &mut cosines);
         })?;
         done += rows;
     }
+    let alignments: Vec<f32> = cosines.iter().map(|x| (x / root) as f32).collect();
     let mean = alignments.iter().map(|&x| f64::from(x)).sum::<f64>() / count as f64;
     if mean < LEAST_ALIGNMENT {
         drop(out);

@@ -311,12 +311,25 @@ pub(super) fn add_terms(
 /// Sorts best first, ties by smaller key, and keeps the best `k`; no session fills more than its share of them as
 /// long as others have rows.
 pub(super) fn choose(fused: &mut Vec<Fused>, pool: &Pool, k: usize, diversity: f64) {
+    // What is sorted is small; a row's parts are moved once.
     let key = |row: &Fused| pool.rows.get(row.number as usize).map(|found| found.key);
-    fused.sort_unstable_by(|a, b| {
-        b.score
-            .total_cmp(&a.score)
-            .then_with(|| key(a).cmp(&key(b)))
-    });
+    let mut order: Vec<(f64, Option<u64>, usize)> = fused
+        .iter()
+        .enumerate()
+        .map(|(at, row)| (row.score, key(row), at))
+        .collect();
+    let best_first = |a: &(f64, Option<u64>, usize), b: &(f64, Option<u64>, usize)| {
+        b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
+    };
+    if diversity <= 0.0 && k < order.len() {
+        order.select_nth_unstable_by(k, best_first);
+        order.truncate(k);
+    }
+    order.sort_unstable_by(best_first);
+    *fused = order
+        .iter()
+        .filter_map(|&(.., at)| fused.get(at).copied())
+        .collect();
     if diversity > 0.0 {
         let most = ((k as f64 * diversity).ceil() as usize).max(1);
         let mut taken = rustc_hash::FxHashMap::<u64, usize>::default();

@@ -1,5 +1,7 @@
 //! One search: both signals over all sources, fused, with the rows of the hits.
 
+use std::sync::Arc;
+
 use super::Index;
 use super::candidate::{Candidate, Found, Pool, Ranked};
 use super::fusion::{self, Lists, Parts};
@@ -103,7 +105,7 @@ pub(super) type Selected<'a> = (&'a dyn Source, Selection);
 /// Both signals of one query, ready to be run over any selection of rows.
 pub(super) struct Signal<'a> {
     /// For each source its terms, by falling weight; `None` where the text has no terms.
-    pub(super) lexical: Option<(Vec<Weighed>, Norms)>,
+    pub(super) lexical: Option<(Vec<Weighed>, Arc<Norms>)>,
     query: Option<Query>,
     mode: Mode,
     depth: usize,
@@ -244,7 +246,7 @@ impl Index {
             let statistics = state.statistics();
             whole.rows = statistics.rows;
             let placed = place_terms(&terms, statistics, &sources, &lives, &mut whole)?;
-            Some((placed, statistics.norms()))
+            Some((placed, state.norms(statistics)))
         };
         let signal = Signal {
             lexical,
@@ -298,8 +300,13 @@ fn rank(
             .map(|(source, _)| source.place(candidate.row))
             .unwrap_or_default()
     };
-    let needs_place =
-        ranking.is_grouped() || ranking.terms.recency > 0.0 || ranking.terms.diversity > 0.0;
+    let uses_sessions = ranking.is_grouped() || ranking.terms.diversity > 0.0;
+    let needs_place = ranking.terms.recency > 0.0
+        || uses_sessions
+            && signal
+                .sources
+                .iter()
+                .any(|(source, _)| source.has_sessions());
     let place = |candidate: &Candidate| {
         if needs_place {
             place(candidate)

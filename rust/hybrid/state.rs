@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use crate::ann::Mode;
 use crate::bits::Bitset;
-use crate::bm25::Statistics;
+use crate::bm25::{Norms, Statistics};
 use crate::error::Result;
 use crate::files::FileEntry;
 use crate::filter::Live;
@@ -63,6 +65,8 @@ pub(super) struct State {
     pub(super) applied: u64,
     /// The published generation.
     pub(super) manifest: Option<Manifest>,
+    /// The norms of the statistics that were last asked for.
+    norms: Mutex<Option<(Statistics, Arc<Norms>)>>,
 }
 
 impl State {
@@ -77,6 +81,7 @@ impl State {
             watermark: 0,
             applied: 0,
             manifest: None,
+            norms: Mutex::default(),
         })
     }
 
@@ -107,6 +112,19 @@ impl State {
             total.tokens += tail.tokens() - live.dead_tokens;
         }
         total
+    }
+
+    /// The norms of the statistics: 1,024 divisions, made when these change.
+    pub(super) fn norms(&self, statistics: Statistics) -> Arc<Norms> {
+        let mut held = self.norms.lock();
+        match &*held {
+            Some((of, norms)) if *of == statistics => Arc::clone(norms),
+            _ => {
+                let norms = Arc::new(statistics.norms());
+                *held = Some((statistics, Arc::clone(&norms)));
+                norms
+            }
+        }
     }
 
     /// Live rows of the tails.

@@ -6,9 +6,6 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use super::error::InvalidInputError;
 use crate::ann::Mode;
-use crate::error::Error;
-use crate::filter::{Filter, parse_where};
-use crate::hybrid::Hit;
 use crate::row::Row;
 
 /// The text of a `str`; lone surrogates become U+FFFD, so that any string is a valid one.
@@ -191,82 +188,4 @@ fn row(tuple: &Bound<'_, PyTuple>) -> PyResult<(Row, Vec<f32>)> {
         }
     };
     Ok((row, vectors))
-}
-
-/// A hit tuple: see `StoreIndex.search` in `_native.pyi`.
-pub(super) fn hit<'py>(py: Python<'py>, hit: &Hit, explain: bool) -> PyResult<Bound<'py, PyTuple>> {
-    let row = &hit.row;
-    let any = |value: Bound<'py, PyAny>| value;
-    let explanation = explain.then(|| {
-        let parts = hit.parts.map(|part| (part.rank, part.value));
-        (hit.rrf_k, parts)
-    });
-    let items: [Bound<'py, PyAny>; 25] = [
-        row.key.into_pyobject(py)?.into_any(),
-        hit.score.into_pyobject(py)?.into_any(),
-        any(hit.bm25_rank.into_pyobject(py)?),
-        any(hit.ann_rank.into_pyobject(py)?),
-        any(hit.bm25_score.into_pyobject(py)?),
-        any(hit.cosine.into_pyobject(py)?),
-        row.tier.into_pyobject(py)?.into_any(),
-        row.kind.as_str().into_pyobject(py)?.into_any(),
-        row.scope.as_str().into_pyobject(py)?.into_any(),
-        any(row.session.as_deref().into_pyobject(py)?),
-        row.position.into_pyobject(py)?.into_any(),
-        row.text.as_str().into_pyobject(py)?.into_any(),
-        any(row.subject.as_deref().into_pyobject(py)?),
-        PyTuple::new(py, &row.tags)?.into_any(),
-        row.metadata.as_str().into_pyobject(py)?.into_any(),
-        PyTuple::new(py, &row.sources)?.into_any(),
-        row.created_ms.into_pyobject(py)?.into_any(),
-        any(row.event_ms.into_pyobject(py)?),
-        any(row.valid_from_ms.into_pyobject(py)?),
-        any(row.valid_to_ms.into_pyobject(py)?),
-        row.is_current.into_pyobject(py)?.to_owned().into_any(),
-        row.priority.into_pyobject(py)?.into_any(),
-        row.trust.into_pyobject(py)?.into_any(),
-        any(hit.relevance.into_pyobject(py)?),
-        any(explanation.into_pyobject(py)?),
-    ];
-    PyTuple::new(py, items)
-}
-
-/// The filter arguments of a search, as Python gave them.
-#[derive(Default)]
-pub(super) struct FilterArguments<'py> {
-    pub(super) now_ms: i64,
-    pub(super) as_of_ms: Option<i64>,
-    pub(super) tiers: u32,
-    pub(super) scopes: Vec<Bound<'py, PyString>>,
-    pub(super) kinds: Option<Vec<Bound<'py, PyString>>>,
-    pub(super) tags: Option<Vec<Bound<'py, PyString>>>,
-    pub(super) any_tags: Option<Vec<Bound<'py, PyString>>>,
-    pub(super) conditions: Option<Bound<'py, PyString>>,
-    pub(super) session: Option<Bound<'py, PyString>>,
-    pub(super) since_ms: Option<i64>,
-    pub(super) until_ms: Option<i64>,
-}
-
-impl FilterArguments<'_> {
-    pub(super) fn filter(&self) -> Result<Filter, Error> {
-        Ok(Filter {
-            tiers: self.tiers,
-            scopes: texts(&self.scopes),
-            kinds: self.kinds.as_deref().map(texts),
-            tags: self.tags.as_deref().map(texts).unwrap_or_default(),
-            any_tags: self.any_tags.as_deref().map(texts),
-            session: self.session.as_ref().map(text),
-            since_ms: self.since_ms,
-            until_ms: self.until_ms,
-            now_ms: self.now_ms,
-            as_of_ms: self.as_of_ms,
-            conditions: self
-                .conditions
-                .as_ref()
-                .map(|json| parse_where(&text(json)))
-                .transpose()?
-                .unwrap_or_default(),
-            keys: None,
-        })
-    }
 }

@@ -1,8 +1,10 @@
 //! The Python boundary: `agentmem._native`. The only folder that names `PyO3` or numpy.
 
+mod asked;
 mod convert;
 mod error;
 mod functions;
+mod hit;
 mod hybrid_index;
 mod mermaid;
 mod ranking;
@@ -19,6 +21,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         "release"
     };
     module.add("build_profile", profile)?;
+    module.add_class::<asked::Asked>()?;
+    module.add_class::<hit::NativeHit>()?;
     module.add_class::<store_index::StoreIndex>()?;
     module.add_class::<store_index::PreparedRows>()?;
     module.add_class::<hybrid_index::HybridIndex>()?;

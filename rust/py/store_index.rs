@@ -12,13 +12,11 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use super::convert::{self, FilterArguments};
+use super::asked::Asked;
+use super::convert;
 use super::error::InvalidInputError;
-use super::ranking::NativeRanking;
 use crate::error::Result;
-use crate::filter::Filter;
-use crate::hints;
-use crate::hybrid::{Hit, Index, Ranking, Request};
+use crate::hybrid::Index;
 use crate::tail::Batch;
 
 /// Rows that were analysed already; `StoreIndex.apply` takes them once.
@@ -30,75 +28,6 @@ pub(super) struct PreparedRows {
 #[pyclass(frozen, module = "agentmem._native")]
 pub(super) struct StoreIndex {
     index: Index,
-}
-
-/// What a search needs beside text, vector and filter.
-#[derive(Clone)]
-struct Asked {
-    k: usize,
-    depth: usize,
-    weights: (f64, f64),
-    ranking: Ranking,
-    /// The time from which the text's hints are read.
-    hints_at_ms: Option<i64>,
-}
-
-impl Asked {
-    fn new(
-        k: i64,
-        depth: i64,
-        weights: (f64, f64),
-        rrf_k: f64,
-        ranking: Option<&NativeRanking>,
-        hints_at_ms: Option<i64>,
-    ) -> PyResult<Self> {
-        Ok(Self {
-            k: convert::count(k, "k")?,
-            depth: convert::count(depth, "depth")?,
-            weights,
-            ranking: ranking.map_or_else(|| Ranking::plain(rrf_k), |ranking| ranking.inner.clone()),
-            hints_at_ms,
-        })
-    }
-
-    /// Searches; `share` weighs the vectors of this query beside the weights of all.
-    fn run(
-        &self,
-        index: &Index,
-        text: &str,
-        vector: Option<&[f32]>,
-        share: f64,
-        filter: &Filter,
-    ) -> Result<Vec<Hit>> {
-        let hints = self
-            .hints_at_ms
-            .map(|now_ms| hints::read(text, now_ms))
-            .unwrap_or_default();
-        let names = if self.ranking.is_named() {
-            hints::names(text)
-        } else {
-            Vec::new()
-        };
-        index.search(&Request {
-            text,
-            vector,
-            k: self.k,
-            depth: self.depth,
-            weights: (self.weights.0, self.weights.1 * share),
-            ranking: &self.ranking,
-            hints: &hints,
-            names: &names,
-            filter,
-        })
-    }
-}
-
-fn hits<'py>(py: Python<'py>, hits: &[Hit], explain: bool) -> PyResult<Bound<'py, PyList>> {
-    let tuples = hits
-        .iter()
-        .map(|hit| convert::hit(py, hit, explain))
-        .collect::<PyResult<Vec<_>>>()?;
-    PyList::new(py, tuples)
 }
 
 #[pymethods]
@@ -163,111 +92,36 @@ impl StoreIndex {
         Ok(py.detach(|| self.index.apply(rows, &removed, seq))?)
     }
 
-    #[pyo3(signature = (
-        text, vector, k, depth, *, weights = (1.0, 1.0), rrf_k = 60.0, ranking = None,
-        hints_at_ms = None, explain = false, now_ms, as_of_ms = None, tiers = 0b0010, scopes = Vec::new(), kinds = None, tags = None, any_tags = None, r#where = None, session = None,
-        since_ms = None, until_ms = None,
-    ), text_signature = "($self, text, vector, k, depth, *, weights=(1.0, 1.0), rrf_k=60.0, ranking=None, hints_at_ms=None, explain=False, now_ms, as_of_ms=None, tiers=2, scopes=(), kinds=None, tags=None, any_tags=None, where=None, session=None, since_ms=None, until_ms=None)")]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the keyword arguments of one Python method"
-    )]
+    #[pyo3(signature = (text, vector, asked, now_ms, share = 1.0))]
     fn search<'py>(
         &self,
         py: Python<'py>,
         text: &Bound<'py, PyString>,
         vector: Option<Bound<'py, PyAny>>,
-        k: i64,
-        depth: i64,
-        weights: (f64, f64),
-        rrf_k: f64,
-        ranking: Option<PyRef<'py, NativeRanking>>,
-        hints_at_ms: Option<i64>,
-        explain: bool,
+        asked: PyRef<'py, Asked>,
         now_ms: i64,
-        as_of_ms: Option<i64>,
-        tiers: u32,
-        scopes: Vec<Bound<'py, PyString>>,
-        kinds: Option<Vec<Bound<'py, PyString>>>,
-        tags: Option<Vec<Bound<'py, PyString>>>,
-        any_tags: Option<Vec<Bound<'py, PyString>>>,
-        r#where: Option<Bound<'py, PyString>>,
-        session: Option<Bound<'py, PyString>>,
-        since_ms: Option<i64>,
-        until_ms: Option<i64>,
+        share: f64,
     ) -> PyResult<Bound<'py, PyList>> {
-        let asked = Asked::new(k, depth, weights, rrf_k, ranking.as_deref(), hints_at_ms)?;
-        let conditions = r#where;
-        let arguments = FilterArguments {
-            now_ms,
-            as_of_ms,
-            tiers,
-            scopes,
-            kinds,
-            tags,
-            any_tags,
-            conditions,
-            session,
-            since_ms,
-            until_ms,
-        };
-        let filter = arguments.filter()?;
         let text = convert::text(text);
         let vector = vector.as_ref().map(convert::vector).transpose()?;
-        let found = py.detach(|| asked.run(&self.index, &text, vector.as_deref(), 1.0, &filter))?;
-        hits(py, &found, explain)
+        let asked = &*asked;
+        let found = py.detach(|| {
+            let filter = asked.filter(now_ms);
+            asked.run(&self.index, &text, vector.as_deref(), share, &filter)
+        })?;
+        asked.hits(py, found)
     }
 
-    #[pyo3(signature = (
-        texts, vectors, k, depth, *, weights = (1.0, 1.0), rrf_k = 60.0, ranking = None,
-        hints_at_ms = None, ann_shares = None, explain = false, now_ms, as_of_ms = None, tiers = 0b0010, scopes = Vec::new(), kinds = None, tags = None, any_tags = None, r#where = None, session = None,
-        since_ms = None, until_ms = None,
-    ), text_signature = "($self, texts, vectors, k, depth, *, weights=(1.0, 1.0), rrf_k=60.0, ranking=None, hints_at_ms=None, ann_shares=None, explain=False, now_ms, as_of_ms=None, tiers=2, scopes=(), kinds=None, tags=None, any_tags=None, where=None, session=None, since_ms=None, until_ms=None)")]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the keyword arguments of one Python method"
-    )]
+    #[pyo3(signature = (texts, vectors, asked, now_ms, shares = None))]
     fn search_many<'py>(
         &self,
         py: Python<'py>,
         texts: Vec<Bound<'py, PyString>>,
         vectors: Option<Bound<'py, PyAny>>,
-        k: i64,
-        depth: i64,
-        weights: (f64, f64),
-        rrf_k: f64,
-        ranking: Option<PyRef<'py, NativeRanking>>,
-        hints_at_ms: Option<i64>,
-        ann_shares: Option<Vec<f64>>,
-        explain: bool,
+        asked: PyRef<'py, Asked>,
         now_ms: i64,
-        as_of_ms: Option<i64>,
-        tiers: u32,
-        scopes: Vec<Bound<'py, PyString>>,
-        kinds: Option<Vec<Bound<'py, PyString>>>,
-        tags: Option<Vec<Bound<'py, PyString>>>,
-        any_tags: Option<Vec<Bound<'py, PyString>>>,
-        r#where: Option<Bound<'py, PyString>>,
-        session: Option<Bound<'py, PyString>>,
-        since_ms: Option<i64>,
-        until_ms: Option<i64>,
+        shares: Option<Vec<f64>>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let asked = Asked::new(k, depth, weights, rrf_k, ranking.as_deref(), hints_at_ms)?;
-        let conditions = r#where;
-        let arguments = FilterArguments {
-            now_ms,
-            as_of_ms,
-            tiers,
-            scopes,
-            kinds,
-            tags,
-            any_tags,
-            conditions,
-            session,
-            since_ms,
-            until_ms,
-        };
-        let filter = arguments.filter()?;
         let texts = convert::texts(&texts);
         let vectors = vectors.as_ref().map(convert::matrix).transpose()?;
         if let Some((_, rows, _)) = &vectors
@@ -278,7 +132,9 @@ impl StoreIndex {
                 texts.len()
             )));
         }
+        let asked = &*asked;
         let found = py.detach(|| {
+            let filter = asked.filter(now_ms);
             texts
                 .iter()
                 .enumerate()
@@ -286,15 +142,15 @@ impl StoreIndex {
                     let vector = vectors.as_ref().map(|(flat, _, ndim)| {
                         flat.get(at * ndim..(at + 1) * ndim).unwrap_or_default()
                     });
-                    let shares = ann_shares.as_deref().and_then(|shares| shares.get(at));
-                    let share = shares.copied().unwrap_or(1.0);
+                    let share = shares.as_deref().and_then(|shares| shares.get(at));
+                    let share = share.copied().unwrap_or(1.0);
                     asked.run(&self.index, text, vector, share, &filter)
                 })
                 .collect::<Result<Vec<_>>>()
         })?;
         let lists = found
-            .iter()
-            .map(|found| hits(py, found, explain))
+            .into_iter()
+            .map(|found| asked.hits(py, found))
             .collect::<PyResult<Vec<_>>>()?;
         PyList::new(py, lists)
     }

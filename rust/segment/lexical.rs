@@ -16,7 +16,7 @@ use tantivy::{Index, Segment, SingleSegmentIndexWriter, TERMINATED, TantivyDocum
 
 use crate::ann::Scored;
 use crate::bits::Bitset;
-use crate::bm25::{Norms, Top, with_scores};
+use crate::bm25::{Norms, Scores, Top, with_scores};
 use crate::error::{Error, Result};
 use crate::files::corrupt;
 use crate::source::{RowSet, Selection, Verdict};
@@ -272,8 +272,8 @@ impl Lexical {
         };
         match selection {
             Selection::Rows(rows) => ranked.few(terms, rows, vec![0.0; rows.len()]),
-            Selection::Bits(bits) => ranked.many(terms, |row| bits.contains(row)),
-            Selection::All => ranked.many(terms, |_| true),
+            Selection::Bits(bits) => ranked.many(terms, Some(&|row| bits.contains(row))),
+            Selection::All => ranked.many(terms, None),
         }
     }
 }
@@ -295,7 +295,15 @@ impl Ranked<'_> {
 
     /// Sums terms densely until those that remain, all together, lift no other row among the best (`MaxScore`, Turtle
     /// and Flood 1995); they are then looked up for the rows that may still be. The result is that of all sums.
-    fn many(&self, terms: &[(&TermInfo, f32)], allow: impl Fn(u32) -> bool) -> Result<Vec<Scored>> {
+    fn many(
+        &self,
+        terms: &[(&TermInfo, f32)],
+        allow: Option<&dyn Fn(u32) -> bool>,
+    ) -> Result<Vec<Scored>> {
+        let top = |scores: &Scores| match allow {
+            Some(allow) => scores.top_of(self.depth, self.keys, allow),
+            None => scores.top(self.depth, self.keys),
+        };
         with_scores(self.keys.len(), |scores| {
             let (mut summed, mut has_tried) = (0_usize, false);
             let mut above = 0.0_f32;
@@ -308,31 +316,28 @@ impl Ranked<'_> {
                     above > PROMISING * reach && pending > self.keys.len() / PENDING_SHARE;
                 if is_promising && summed >= self.depth && !has_tried {
                     has_tried = true;
-                    let best = scores.top(self.depth, self.keys, &allow);
+                    let best = top(scores);
                     if let Some(last) = best.get(self.depth - 1)
                         && last.score > reach
                     {
-                        let (rows, sums) = scores.at_least(last.score - reach, &allow);
+                        let (rows, sums) = scores.at_least(last.score - reach, |row| {
+                            allow.is_none_or(|allow| allow(row))
+                        });
                         if rows.len() < pending / SEEK_SHARE {
                             return self.few(rest, &rows, sums);
                         }
                     }
                 }
                 let mut postings = self.open(info)?;
+                let impact = self.norms.impact(*weight);
                 while !postings.docs().is_empty() {
-                    scores.add(
-                        *weight,
-                        self.norms,
-                        self.lengths,
-                        postings.docs(),
-                        postings.freqs(),
-                    );
+                    scores.add(&impact, self.lengths, postings.docs(), postings.freqs());
                     postings.advance();
                 }
                 summed += info.doc_freq as usize;
                 above += weight;
             }
-            Ok(scores.top(self.depth, self.keys, allow))
+            Ok(top(scores))
         })
     }
 

@@ -187,6 +187,10 @@ impl Source for Segment {
         }
     }
 
+    fn has_sessions(&self) -> bool {
+        self.rows.has_sessions()
+    }
+
     fn time_range(&self) -> (i64, i64) {
         self.rows.time_range()
     }

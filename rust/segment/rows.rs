@@ -151,6 +151,7 @@ pub(crate) struct Rows {
     length_bytes: Vec<u8>,
     tokens: u64,
     time_range: (i64, i64),
+    has_sessions: bool,
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
@@ -191,7 +192,10 @@ impl Rows {
             length_bytes: Vec::new(),
             tokens: 0,
             time_range: (i64::MAX, i64::MIN),
+            has_sessions: false,
         };
+        let has_sessions = this.wide(GROUP).any(|group| group != 0);
+        this.has_sessions = has_sessions;
         this.time_range = this.times().fold(this.time_range, |(first, last), time| {
             (first.min(time), last.max(time))
         });
@@ -319,6 +323,11 @@ impl Rows {
             position: self.value(POSITION, row),
             time_ms: self.value(TIME, row),
         }
+    }
+
+    /// Whether any row is of a session.
+    pub(crate) fn has_sessions(&self) -> bool {
+        self.has_sessions
     }
 
     /// The earliest and the latest time.

@@ -301,9 +301,9 @@ class TestBadInput:
 def test_fast_constructors_make_the_frozen_classes():
     import dataclasses
 
-    from agentmem.models import Fact, Hit, make_fact, make_hit
+    from agentmem.models import Fact, make_fact
 
-    for frozen, make in ((Fact, make_fact), (Hit, make_hit)):
+    for frozen, make in ((Fact, make_fact),):
         count = len(dataclasses.fields(frozen))
         for given in (
             count,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ from agentmem.errors import (
     IndexCorruptError,
     InvalidInputError,
 )
+from agentmem.models import Trust, from_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,9 +77,12 @@ def open_index(tmp_path: Path) -> Callable[..., _native.StoreIndex]:
     return opened
 
 
+asked = _native.Asked
+
+
 def found(index: _native.StoreIndex, text: str, **filters: Any) -> set[int]:
-    hits = index.search(text, None, 1000, 1000, now_ms=NOW, **filters)
-    return {hit[0] & (1 << 56) - 1 for hit in hits}
+    hits = index.search(text, None, asked(1000, 1000, **filters), NOW)
+    return {hit.key & (1 << 56) - 1 for hit in hits}
 
 
 def test_a_hit_shows_everything_that_was_applied(open_index: Any) -> None:
@@ -97,18 +103,72 @@ def test_a_hit_shows_everything_that_was_applied(open_index: Any) -> None:
     )
     index.apply([given], [], 12)
     for _ in range(2):
-        (hit,) = index.search("部署方案", unit(7)[0], 5, 50, now_ms=NOW)
-        assert hit[0] == key(7)
-        assert hit[1] == pytest.approx(2 / 61)
-        assert hit[2:4] == (1, 1)
-        assert hit[4] > 0
-        assert hit[5] == pytest.approx(1.0)
-        assert hit[6:16] == given[1:7] + given[14:18]
-        assert hit[16:23] == given[7:14]
-        assert hit[23:] == (None, None)
+        (hit,) = index.search("部署方案", unit(7)[0], asked(5, 50), NOW)
+        assert (hit.key, hit.id, hit.tier) == (key(7), "L1:7", "L1")
+        assert hit.score == pytest.approx(2 / 61)
+        assert (hit.bm25_rank, hit.ann_rank) == (1, 1)
+        assert hit.bm25_score > 0
+        assert hit.cosine == pytest.approx(1.0)
+        assert (hit.kind, hit.scope, hit.session, hit.position) == ("fact", "acme/alice", "s1", 3)
+        assert (hit.text, hit.subject, hit.tags) == (given[6], "Alice", ("a,b", "c"))
+        assert (hit.metadata, hit.sources) == ({"a": 1}, ("L0:1",))
+        times = (hit.created, hit.event_time, hit.valid_from, hit.valid_to)
+        assert times == tuple(from_ms(value) for value in (NOW - 1000, 5, 4, NOW + 1))
+        assert (hit.is_current, hit.priority, hit.trust) == (True, 50, Trust.ASSISTANT)
+        assert (hit.relevance, hit.explanation) == (None, None)
         assert (index.applied, index.live_len) == (12, 1)
         index.fold()
         assert (index.watermark, index.tail_len) == (12, 0)
+
+
+def explained(parts: Any, bm25_score: float | None, cosine: float | None) -> dict[str, Any]:
+    return {"rrf_k": parts[0], "names": len(parts[1]), "scores": (bm25_score, cosine)}
+
+
+def test_a_hit_is_a_value(open_index: Any) -> None:
+    index = open_index()
+    index.apply([row(7, "déjà vu 🎉", tags=("a",), metadata='{"a": [1]}'), row(8, "vu")], [], 2)
+    asking = asked(2, 50, explain=explained)
+    first, second = index.search("vu", unit(7)[0], asking, NOW)
+    (again, _) = index.search("vu", unit(7)[0], asking, NOW)
+    assert first == again
+    assert first != second
+    assert first != "L1:7"
+    assert first.explanation == {"rrf_k": 60.0, "names": len(_native.SCORE_PARTS),
+                                 "scores": (first.bm25_score, first.cosine)}  # fmt: skip
+    assert first.metadata is first.metadata
+    for copied in (pickle.loads(pickle.dumps(first)), copy.copy(first), copy.deepcopy(first)):
+        assert copied == first
+        assert copied.explanation == first.explanation
+    assert repr(first).startswith(
+        "Hit(id='L1:7', tier='L1', kind='fact', text='déjà vu 🎉', score="
+    )
+    assert all(f"{name}=" in repr(first) for name in first.__match_args__)
+    match first:
+        case _native.Hit(id="L1:7", tags=("a",), text=text):
+            assert text == first.text
+        case _:
+            pytest.fail("a class pattern should fit")
+    for name in first.__match_args__:
+        with pytest.raises(AttributeError):
+            setattr(first, name, None)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(first)
+    with pytest.raises(TypeError):
+        type(first)()
+
+
+@pytest.mark.parametrize("wrong", [b"", b"\xff" * 9])
+def test_what_is_no_hit_is_not_restored(open_index: Any, wrong: bytes) -> None:
+    index = open_index()
+    index.apply([row(7, "seven")], [], 1)
+    (hit,) = index.search("seven", None, asked(1, 50), NOW)
+    restore, (state,) = hit.__reduce__()
+    assert restore(state) == hit
+    with pytest.raises(InvalidInputError, match="state of a Hit"):
+        restore((wrong, *state[1:]))
+    with pytest.raises(InvalidInputError, match="state of a Hit"):
+        restore((*state[:3], state[3][1:], *state[4:]))
 
 
 def test_what_was_folded_is_there_after_opening(open_index: Any) -> None:
@@ -210,9 +270,9 @@ def test_where_compares_by_type(open_index: Any) -> None:
         '{"a": {"$exists": 1}}',
     ],
 )
-def test_a_wrong_where_is_refused(open_index: Any, where: str) -> None:
+def test_a_wrong_where_is_refused(where: str) -> None:
     with pytest.raises(InvalidInputError, match="where"):
-        open_index().search("x", None, 1, 1, now_ms=NOW, where=where)
+        asked(1, 1, where=where)
 
 
 def test_time_decides_what_is_seen(open_index: Any) -> None:
@@ -243,8 +303,8 @@ def test_any_text_is_a_query_and_a_row(open_index: Any, text: str) -> None:
     index = open_index()
     index.apply([row(1, text), row(2, "plain words")], [], 1)
     for _ in range(2):
-        hits = index.search(text, unit(1)[0], 2, 50, now_ms=NOW)
-        assert hits[0][0] == key(1)
+        hits = index.search(text, unit(1)[0], asked(2, 50), NOW)
+        assert hits[0].key == key(1)
         index.fold()
 
 
@@ -252,26 +312,26 @@ def test_wrong_arguments_are_typed_errors(open_index: Any) -> None:
     index = open_index()
     vector = unit(1)[0]
     with pytest.raises(InvalidInputError, match="k is 0"):
-        index.search("x", vector, 0, 5, now_ms=NOW)
+        index.search("x", vector, asked(0, 5), NOW)
     with pytest.raises(InvalidInputError, match="k is -1"):
-        index.search("x", vector, -1, 5, now_ms=NOW)
+        index.search("x", vector, asked(-1, 5), NOW)
     with pytest.raises(DimensionError):
-        index.search("x", vector[:3], 1, 5, now_ms=NOW)
+        index.search("x", vector[:3], asked(1, 5), NOW)
     for bad in (np.nan, np.inf):
         wrong = vector.copy()
         wrong[2] = bad
         with pytest.raises(InvalidInputError, match="finite"):
-            index.search("x", wrong, 1, 5, now_ms=NOW)
+            index.search("x", wrong, asked(1, 5), NOW)
         with pytest.raises(InvalidInputError, match="row 72057594037927937"):
             index.apply([row(1, "x", vectors=wrong.tobytes())], [], 1)
     with pytest.raises(InvalidInputError, match="zeros"):
-        index.search("x", vector * 0, 1, 5, now_ms=NOW)
+        index.search("x", vector * 0, asked(1, 5), NOW)
     with pytest.raises(InvalidInputError, match="at most 1048576"):
-        index.search("x" * (1 << 20) + "x", vector, 1, 5, now_ms=NOW)
+        index.search("x" * (1 << 20) + "x", vector, asked(1, 5), NOW)
     with pytest.raises(InvalidInputError, match="weights"):
-        index.search("x", vector, 1, 5, now_ms=NOW, weights=(-1.0, 1.0))
+        index.search("x", vector, asked(1, 5, weights=(-1.0, 1.0)), NOW)
     with pytest.raises(InvalidInputError, match="rrf_k"):
-        index.search("x", vector, 1, 5, now_ms=NOW, rrf_k=0)
+        index.search("x", vector, asked(1, 5, rrf_k=0), NOW)
     with pytest.raises(InvalidInputError, match="19 fields"):
         index.apply([(1, 2)], [], 1)
     with pytest.raises(InvalidInputError, match="metadata"):
@@ -333,8 +393,8 @@ def test_searches_go_on_while_rows_come_and_folds_run(open_index: Any) -> None:
 
     def search() -> None:
         while not done.is_set():
-            hits = index.search(name(7), unit(7)[0], 3, 50, now_ms=NOW)
-            if hits[0][0] != key(7):
+            hits = index.search(name(7), unit(7)[0], asked(3, 50), NOW)
+            if hits[0].key != key(7):
                 problems.append(str(hits))
 
     threads = [threading.Thread(target=search) for _ in range(2)]

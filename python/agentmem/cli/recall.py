@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from agentmem.cli.common import emit, open_memory, options, parse_time, parse_where, read_input
-from agentmem.models import Hit
+
+if TYPE_CHECKING:
+    from agentmem._native import Hit
 
 
 def describe(hit: Hit) -> str:

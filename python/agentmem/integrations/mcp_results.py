@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, Field
 
 if TYPE_CHECKING:
+    from agentmem._native import Hit
     from agentmem.models import (
         Captured,
         Context,
         Fact,
         Forgotten,
-        Hit,
         Persona,
         Scene,
         Trace,

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 # A hook's events make few of these classes, and each of them takes a third of a millisecond.
 _HOMES = {
     "memory": (
-        "TIERS", "TRUSTS", "Fact", "Hit", "Tier", "Trust", "Turn", "format_id", "from_ms",
-        "make_fact", "make_hit", "maker", "parse_id", "to_ms",
+        "TIERS", "TRUSTS", "Fact", "Tier", "Trust", "Turn", "format_id", "from_ms",
+        "make_fact", "maker", "parse_id", "to_ms",
     ),
     "tiers": ("FACT_KINDS", "PERSONA_FIELDS", "Persona", "PersonaEntry", "Scene"),
     "context": ("Context", "ContextItem"),

@@ -19,14 +19,12 @@ __all__ = [
     "TIERS",
     "TRUSTS",
     "Fact",
-    "Hit",
     "Tier",
     "Trust",
     "Turn",
     "format_id",
     "from_ms",
     "make_fact",
-    "make_hit",
     "maker",
     "parse_id",
     "to_ms",
@@ -156,43 +154,6 @@ class Fact:
     extractor: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One row that fits a query.
-
-    ``score`` is the fused value; ``bm25_rank`` and ``ann_rank`` are the row's 1-based places in the
-    two signals, ``None`` where it is not among the candidates of that signal. ``relevance`` is the
-    calibrated chance, 0 to 1, that the row is evidence for the question, ``None`` where one signal
-    did not run; a best hit below 0.05 mostly means that nothing fits (docs/quality.md).
-    ``explanation`` is
-    filled by ``explain=True``.
-    """
-
-    id: str
-    tier: Tier
-    kind: str
-    text: str
-    score: float
-    bm25_rank: int | None
-    ann_rank: int | None
-    relevance: float | None
-    subject: str | None
-    tags: tuple[str, ...]
-    metadata: Mapping[str, Any]
-    sources: tuple[str, ...]
-    scope: str
-    session: str | None
-    position: int
-    created: datetime
-    event_time: datetime | None
-    valid_from: datetime | None
-    valid_to: datetime | None
-    is_current: bool
-    priority: int
-    trust: Trust
-    explanation: Mapping[str, Any] | None = None
-
-
 def maker(frozen: type[T]) -> Callable[..., T]:
     """Return a constructor of a frozen dataclass, by position, that costs a fifth of its own.
 
@@ -215,4 +176,3 @@ def maker(frozen: type[T]) -> Callable[..., T]:
 
 
 make_fact: Callable[..., Fact] = maker(Fact)
-make_hit: Callable[..., Hit] = maker(Hit)

@@ -13,7 +13,6 @@ from agentmem.models import (
     Context,
     ContextItem,
     Fact,
-    Hit,
     Trust,
     parse_id,
 )
@@ -27,6 +26,7 @@ from agentmem.tiers.ranking import share_of
 if TYPE_CHECKING:
     import apsw
 
+    from agentmem._native import Hit
     from agentmem.opened import Opened
     from agentmem.protocols import TokenCounter
 

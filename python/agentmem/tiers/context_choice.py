@@ -15,12 +15,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from agentmem._native import analyze_query
-from agentmem.models import Hit, Trust, Turn, parse_id
+from agentmem.models import Trust, Turn, parse_id
 from agentmem.store import scenes, turns
 from agentmem.tiers.quotes import is_same, quote, words_of
 
 if TYPE_CHECKING:
     import apsw
+
+    from agentmem._native import Hit
 
 __all__ = ["Choice", "choose", "quote_chars"]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from agentmem import _native
 from agentmem.errors import InvalidInputError
 from agentmem.models import Document, DocumentWrite, Trust, from_ms
 from agentmem.protocols import Embedder, GivenEmbeddings
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from agentmem._native import Hit
     from agentmem.opened import Opened
     from agentmem.store.database import Transaction
     from agentmem.tiers.document_input import NewDocument
 
 __all__ = ["Documents"]
 
-NUMBER_BITS = (1 << 56) - 1
 SWEEP = 1_000
 # A read extends a life only if that moves its end by more than this part of it.
 LEAST_MOVE = 0.01
@@ -239,23 +240,19 @@ class Documents:
         # One reading of it: vector and index must be of the same space.
         embedder = opened.embedder
         vector = _query_vector(embedder, text, embedding)
-        asked: dict[str, Any] = {
-            "space": embedder.id,
-            "weights": WEIGHTS,
-            "rrf_k": RRF_K,
-            "now_ms": opened.now_ms(),
-            "scopes": [path] if path else [],
-            "kinds": [documents.SEARCHED],
-            "where": check_where(where),
-        }
+        now_ms, conditions = opened.now_ms(), check_where(where)
         if end <= offset:
             return []
         k = end if accept is None else min(2 * end + 20, MAX_K)
         while True:
-            rows = opened.index.search(text, vector, k=k, depth=depth_of(k), **asked)
+            asked = _native.Asked(
+                k, depth_of(k), weights=WEIGHTS, rrf_k=RRF_K, scopes=[path] if path else [],
+                kinds=[documents.SEARCHED], where=conditions,
+            )  # fmt: skip
+            rows = opened.index.search(text, vector, asked, now_ms, space=embedder.id)
             if accept is None:
                 break
-            fit = [row for row in rows if accept(orjson.loads(row[14]))]
+            fit = [row for row in rows if accept(orjson.loads(row.metadata_json))]
             if len(fit) >= end or len(rows) < k or k == MAX_K:
                 rows = fit
                 break
@@ -273,23 +270,21 @@ class Documents:
             )
         return hits
 
-    def _hits(
-        self, rows: Sequence[tuple[Any, ...]], vector: npt.NDArray[np.float32] | None
-    ) -> list[Document]:
-        lost = [row[0] for row in rows if row[5] is None] if vector is not None else []
+    def _hits(self, hits: Sequence[Hit], vector: npt.NDArray[np.float32] | None) -> list[Document]:
+        lost = [hit.key for hit in hits if hit.cosine is None] if vector is not None else []
         cosines = self._cosines(lost, vector) if vector is not None and lost else {}
         return [
             Document(
-                f"L1:{row[0] & NUMBER_BITS}",
-                self._below(row[8]),
-                row[12],
-                orjson.loads(row[14]),
-                from_ms(row[18]),
-                from_ms(row[16]),
-                None if row[19] is None else from_ms(row[19]),
-                cosines.get(row[0]) if row[5] is None else row[5],
+                hit.id,
+                self._below(hit.scope),
+                hit.subject or "",
+                orjson.loads(hit.metadata_json),
+                hit.valid_from or hit.created,
+                hit.created,
+                hit.valid_to,
+                cosines.get(hit.key) if hit.cosine is None else hit.cosine,
             )
-            for row in rows
+            for hit in hits
         ]
 
     def _cosines(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agentmem import _native
 from agentmem.models import Candidate, Fact, Trust, format_id, from_ms, to_ms
 from agentmem.protocols import GivenEmbeddings
 from agentmem.store import cursors, embeddings, facts, jobs, turns
@@ -36,9 +37,6 @@ NEIGHBOURS: Final = 8
 NEIGHBOUR_DEPTH: Final = 50
 NEIGHBOUR_CHARS: Final = 1_000
 NUMBER_BITS: Final = (1 << 56) - 1
-# Places in a native hit.
-_COSINE: Final = 5
-_SCOPE: Final = 8
 _WISHES: Final = ("persona", "instruction")
 
 
@@ -132,17 +130,18 @@ def _prepare(opened: Opened, scope: str, found: Sequence[Checked]) -> list[_Read
     if not isinstance(embedder, GivenEmbeddings):
         made = list(embed_texts(embedder, texts))
     now_ms, width = opened.now_ms(), embedder.ndim * 4
-    within: dict[str, Any] = {"scopes": [scope]} if scope else {}
+    asked = _native.Asked(
+        NEIGHBOURS, NEIGHBOUR_DEPTH, weights=WEIGHTS, rrf_k=RRF_K, scopes=[scope] if scope else []
+    )
     ready = []
     for (candidate, item), digest, vectors in zip(
         found, scope_digests(scope, texts), made, strict=True
     ):
         vector = np.frombuffer(vectors[:width], np.float32) if vectors else None
         hits = opened.index.search(
-            item.text[:NEIGHBOUR_CHARS], vector, space=embedder.id, k=NEIGHBOURS,
-            depth=NEIGHBOUR_DEPTH, weights=WEIGHTS, rrf_k=RRF_K, now_ms=now_ms, **within,
-        )  # fmt: skip
-        near = {hit[0] & NUMBER_BITS: hit[_COSINE] for hit in hits if hit[_SCOPE] == scope}
+            item.text[:NEIGHBOUR_CHARS], vector, asked, now_ms, space=embedder.id
+        )
+        near = {hit.key & NUMBER_BITS: hit.cosine for hit in hits if hit.scope == scope}
         ready.append(_Ready(candidate, item, digest, vectors, near))
     return ready
 

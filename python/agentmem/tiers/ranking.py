@@ -115,7 +115,6 @@ def _is_read(word: str, codes: frozenset[str]) -> bool:
 
 def explain_hit(
     parts: tuple[float | None, list[tuple[int, float]]],
-    *,
     bm25_score: float | None,
     cosine: float | None,
 ) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
+from agentmem import _native
 from agentmem.errors import EmbedderMismatchError, InvalidInputError
-from agentmem.models import TIERS, TRUSTS, Hit, Ranking, from_ms, make_hit, to_ms
+from agentmem.models import TIERS, Ranking, to_ms
 from agentmem.store.conditions import check_where
 from agentmem.store.scopes import check_scope, join_scope
 from agentmem.tiers.fact_input import whole_text
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from agentmem._native import Hit
     from agentmem.opened import Opened
-
-P = ParamSpec("P")
-T = TypeVar("T")
+    from agentmem.protocols import Embedder, GivenEmbeddings
 
 __all__ = ["RRF_K", "WEIGHTS", "recall", "recall_many", "search"]
 
@@ -32,7 +31,6 @@ WEIGHTS = (1.0, 1.0)
 MAX_K = 10_000
 MAX_QUERY_BYTES = 1024 * 1024
 TIER_BITS = {tier: 1 << number for number, tier in enumerate(TIERS)}
-NUMBER_BITS = (1 << 56) - 1
 
 
 def check_k(k: int) -> int:
@@ -125,47 +123,6 @@ def filters(
     return found
 
 
-def to_hits(rows: Sequence[tuple[Any, ...]]) -> list[Hit]:
-    """Return the public values of native hits."""
-    hits = []
-    for (
-        key, score, bm25_rank, ann_rank, bm25_score, cosine, tier, kind, scope, session, position,
-        text, subject, tags, metadata, sources, created_ms, event_ms, valid_from_ms, valid_to_ms,
-        is_current, priority, trust, relevance, parts,
-    ) in rows:  # fmt: skip
-        explanation = None
-        if parts is not None:
-            explanation = explain_hit(parts, bm25_score=bm25_score, cosine=cosine)
-        hits.append(
-            make_hit(
-                f"L{tier}:{key & NUMBER_BITS}",
-                TIERS[tier],
-                kind,
-                text,
-                score,
-                bm25_rank,
-                ann_rank,
-                relevance,
-                subject,
-                tags,
-                {} if metadata == "{}" else json.loads(metadata),
-                sources,
-                scope,
-                session,
-                position,
-                from_ms(created_ms),
-                None if event_ms is None else from_ms(event_ms),
-                None if valid_from_ms is None else from_ms(valid_from_ms),
-                None if valid_to_ms is None else from_ms(valid_to_ms),
-                is_current,
-                priority,
-                TRUSTS[trust],
-                explanation,
-            )
-        )
-    return hits
-
-
 def query_text(query: str) -> str:
     """Return the query if it is one: a string of at most 1 MiB; lone surrogates become U+FFFD."""
     if not isinstance(query, str):
@@ -178,36 +135,20 @@ def query_text(query: str) -> str:
     return whole_text(query)
 
 
-def _also_over_a_move(ask: Callable[P, T]) -> Callable[P, T]:
-    """Ask once more, with the new embedder, where this handle's store was moved meanwhile."""
-
-    @functools.wraps(ask)
-    def asked(*args: P.args, **options: P.kwargs) -> T:
-        opened = cast("Opened", args[0])
-        before = opened.embedder
-        try:
-            return ask(*args, **options)
-        except EmbedderMismatchError:
-            with opened.move_lock:
-                after = opened.embedder
-            # A vector of the host's own stays in the space it was made for.
-            is_given = any(options.get(name) is not None for name in ("embedding", "embeddings"))
-            if after is before or is_given:
-                raise
-        return ask(*args, **options)
-
-    return asked
+@lru_cache(maxsize=256)
+def _unfiltered(scope: str, space: str, k: int, *, explain: bool) -> _native.Asked:
+    """Return what most recalls ask: the measured ranking over every current fact of a scope."""
+    return asked_of(space, k, filters(scope), explain=explain)
 
 
 def asked_of(
-    opened: Opened,
     space: str,
     k: int,
-    ranking: Ranking | None,
-    conditions: dict[str, Any],
+    conditions: Mapping[str, Any],
     *,
-    explain: bool,
-) -> dict[str, Any]:
+    ranking: Ranking | None = None,
+    explain: bool = False,
+) -> _native.Asked:
     """Return what a native search in the space of an embedder needs beside text and vector.
 
     Raises:
@@ -218,49 +159,66 @@ def asked_of(
         ranking = DEFAULT
     elif not isinstance(ranking, Ranking):
         raise InvalidInputError(f"ranking: an agentmem.Ranking is needed, {ranking!r} was given")
-    now_ms = opened.now_ms()
-    asked = {
-        "k": k,
-        "depth": depth_of(k),
-        "space": space,
-        "ranking": native_ranking(ranking, space),
-        "explain": explain,
-        "now_ms": now_ms,
+    return _native.Asked(
+        k,
+        depth_of(k),
+        weights=WEIGHTS,
+        ranking=native_ranking(ranking, space),
+        hints=ranking.hints,
+        explain=explain_hit if explain else None,
         **conditions,
-    }
-    if ranking.hints:
-        asked["hints_at_ms"] = conditions.get("as_of_ms", now_ms)
-    return asked
+    )
 
 
-@_also_over_a_move
+def _ask_again(opened: Opened, before: Any, given: Any) -> bool:
+    """Say whether a query fell into a move of this handle's store, and can be asked once more.
+
+    A vector of the host's own stays in the space it was made for.
+    """
+    with opened.move_lock:
+        return opened.embedder is not before and given is None
+
+
 def recall(
     opened: Opened,
     scope: str,
     query: str,
     *,
     k: int,
-    embedding: Any,
-    explain: bool,
+    embedding: Any = None,
+    explain: bool = False,
     ranking: Ranking | None = None,
-    **conditions: Any,
+    conditions: Mapping[str, Any] | None = None,
 ) -> list[Hit]:
-    """Return the k rows below a scope that fit a query best; see ``Memory.recall``."""
+    """Return the k rows below a scope that fit a query best; see ``Memory.recall``.
+
+    ``conditions`` are the arguments of ``filters``; None asks for every current fact.
+    """
     opened.check()
-    embedder = opened.embedder
-    options = filters(scope, **conditions)
-    asked = asked_of(opened, embedder.id, k, ranking, options, explain=explain)
     text = query_text(query)
+    is_plain = conditions is None and ranking is None
+    options = {} if is_plain else filters(scope, **(conditions or {}))
     share = 1.0
-    if embedding is not None:
-        vector: npt.NDArray[np.float32] | None = given_vector(embedding, embedder.ndim)
-    elif not text or text.isspace():
-        return []
-    else:
-        vector = embed_query(embedder, text)
-        share = share_of(embedder, text)
-    bm25, ann = WEIGHTS
-    return to_hits(opened.index.search(text, vector, weights=(bm25, ann * share), **asked))
+    while True:
+        embedder = opened.embedder
+        space = embedder.id
+        if is_plain:
+            asked = _unfiltered(scope, space, check_k(k), explain=explain)
+        else:
+            asked = asked_of(space, k, options, ranking=ranking, explain=explain)
+        if embedding is not None:
+            vector: npt.NDArray[np.float32] | None = given_vector(embedding, embedder.ndim)
+        elif not text or text.isspace():
+            return []
+        else:
+            vector = embed_query(embedder, text)
+            share = share_of(embedder, text)
+        try:
+            now_ms = opened.now_ms()
+            return opened.index.search(text, vector, asked, now_ms, space=space, share=share)
+        except EmbedderMismatchError:
+            if not _ask_again(opened, embedder, embedding):
+                raise
 
 
 def search(
@@ -278,12 +236,10 @@ def search(
 
     ``space`` is the id of the embedder that made the vector, ``share`` the weight it deserves.
     """
-    asked = asked_of(opened, space, k, None, filters(scope, **conditions), explain=False)
-    bm25, ann = WEIGHTS
-    return to_hits(opened.index.search(text, vector, weights=(bm25, ann * share), **asked))
+    asked = asked_of(space, k, filters(scope, **conditions))
+    return opened.index.search(text, vector, asked, opened.now_ms(), space=space, share=share)
 
 
-@_also_over_a_move
 def recall_many(
     opened: Opened,
     scope: str,
@@ -299,15 +255,30 @@ def recall_many(
     opened.check()
     if isinstance(queries, str):
         raise InvalidInputError("queries: several texts are needed, one string was given")
-    embedder = opened.embedder
-    options = filters(scope, **conditions)
-    asked = asked_of(opened, embedder.id, k, ranking, options, explain=explain)
-    asked["weights"] = WEIGHTS
     texts = [query_text(query) for query in queries]
+    options = filters(scope, **conditions)
+    while True:
+        embedder = opened.embedder
+        asked = asked_of(embedder.id, k, options, ranking=ranking, explain=explain)
+        try:
+            return _recall_many(opened, embedder, texts, embeddings, asked)
+        except EmbedderMismatchError:
+            if not _ask_again(opened, embedder, embeddings):
+                raise
+
+
+def _recall_many(
+    opened: Opened,
+    embedder: Embedder | GivenEmbeddings,
+    texts: Sequence[str],
+    embeddings: Any,
+    asked: _native.Asked,
+) -> list[list[Hit]]:
     if embeddings is not None and len(embeddings) != len(texts):
         raise InvalidInputError(
             f"embeddings: one a query is needed, {len(embeddings)} for {len(texts)} were given"
         )
+    space, now_ms = embedder.id, opened.now_ms()
     found: list[list[Hit]] = [[] for _ in texts]
     vectors: dict[int, npt.NDArray[np.float32]] = {}
     shares: list[float] = []
@@ -318,13 +289,14 @@ def recall_many(
         elif text and not text.isspace():
             vector = embed_query(embedder, text)
             if vector is None:
-                found[at] = to_hits(opened.index.search(text, None, **asked))
+                found[at] = opened.index.search(text, None, asked, now_ms, space=space)
             else:
                 vectors[at] = vector
                 shares.append(share_of(embedder, text))
     several = opened.index.search_many(
-        [texts[at] for at in vectors], list(vectors.values()), ann_shares=shares, **asked
-    )
-    for at, rows in zip(vectors, several, strict=True):
-        found[at] = to_hits(rows)
+        [texts[at] for at in vectors], list(vectors.values()), asked, now_ms, space=space,
+        shares=shares,
+    )  # fmt: skip
+    for at, hits in zip(vectors, several, strict=True):
+        found[at] = hits
     return found

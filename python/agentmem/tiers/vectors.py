@@ -31,12 +31,22 @@ def given_vector(
 ) -> npt.NDArray[np.float32]:
     """Return one embedding of the host as a unit vector: float32, shape ``(ndim,)``.
 
+    An array that is one already comes back as it is: copy it before you keep it.
+
     Raises:
         DimensionError: It has another length.
         InvalidInputError: It is not numeric, not finite, or zero.
     """
     import numpy as np
 
+    # False for NaN too.
+    if (
+        type(embedding) is np.ndarray
+        and embedding.dtype.str == "<f4"
+        and embedding.shape == (ndim,)
+        and abs(embedding.dot(embedding) - 1.0) <= UNIT_TOLERANCE
+    ):
+        return embedding
     try:
         vector = np.array(embedding, dtype=np.float32)
     except (TypeError, ValueError) as error:

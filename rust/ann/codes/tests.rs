@@ -33,9 +33,10 @@ impl Random {
     }
 }
 
-/// What `Mode::Auto` says of its regime of signs: the best 10, all but 0.05 % of the best 50, exact scores.
+/// What `Mode::Auto` says of its regime of signs: exact scores; of noise, whose rows are all about equally far, all but
+/// 0.3 % of the best 10 and 1 % of the best 50; of clusters everything.
 #[test]
-fn the_prefilter_misses_five_in_ten_thousand_at_most() {
+fn the_prefilter_misses_one_in_a_hundred_of_noise_at_most() {
     const ROWS: u32 = 6_000;
     let ids: Vec<u64> = (0..u64::from(ROWS)).rev().collect();
     let mut random = Random(19);
@@ -69,10 +70,13 @@ fn the_prefilter_misses_five_in_ten_thousand_at_most() {
                 .count();
         }
         assert!(
-            missed <= 10,
+            missed <= noise.map_or(100, |_| 0),
             "{missed} of {} missed, {ndim}",
             found + missed
         );
-        assert!(best <= 1, "{best} of the best missed, {ndim}");
+        assert!(
+            best <= noise.map_or(6, |_| 0),
+            "{best} of the best missed, {ndim}"
+        );
     }
 }

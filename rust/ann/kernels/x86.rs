@@ -1,16 +1,16 @@
 //! The levels of x86-64: AVX2, AVX-VNNI and AVX-512 VNNI.
 #![allow(clippy::many_single_char_names)] // Four rows are a, b, c, d; the query is q.
 
+use super::signs::x86::{scan_avx2, scan_avx512};
 use super::{
-    AHEAD, CHUNK, Kernels, Planes, SignPlanes, dot_lanes, encode_plain, pass_plain, peak_plain,
-    prefetch, scan, scan_signs_plain,
+    AHEAD, CHUNK, Kernels, Planes, dot_lanes, encode_plain, pass_plain, peaks_plain, prefetch, scan,
 };
 #[allow(clippy::wildcard_imports)] // Some forty intrinsics.
 use std::arch::x86_64::*;
 
 pub(super) fn levels() -> Vec<Kernels> {
     let mut levels = Vec::new();
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
+    if is_x86_feature_detected!("avx2") {
         levels.push(AVX2);
         if is_x86_feature_detected!("avxvnni") {
             levels.push(AVX_VNNI);
@@ -22,12 +22,8 @@ pub(super) fn levels() -> Vec<Kernels> {
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512vnni")
         && is_x86_feature_detected!("avx2")
-        && is_x86_feature_detected!("popcnt")
     {
         levels.push(AVX512);
-        if is_x86_feature_detected!("avx512vpopcntdq") {
-            levels.push(AVX512_POPCNT);
-        }
     }
     levels
 }
@@ -40,12 +36,14 @@ const AVX2: Kernels = Kernels {
     codes: |codes, stride, planes, bias, out| unsafe {
         scan_codes_avx2(codes, stride, planes, bias, out);
     },
-    signs: |bits, stride, query, out| unsafe { scan_signs_popcnt(bits, stride, query, out) },
+    signs: |bits, stride, table, out| unsafe { scan_avx2(bits, stride, table, out) },
     dot: |query, row| unsafe { dot_avx2(query, row) },
     pass: |images, raw, terms, threshold, out| unsafe {
         pass_avx2(images, raw, terms, threshold, out)
     },
-    peak: |images, raw, terms| unsafe { peak_avx2(images, raw, terms) },
+    peaks: |images, raw, terms, height, out| unsafe {
+        peaks_avx2(images, raw, terms, height, out);
+    },
     encode: |vector, scale, inverse, codes| unsafe { encode_avx2(vector, scale, inverse, codes) },
 };
 const AVX_VNNI: Kernels = Kernels {
@@ -62,19 +60,15 @@ const AVX512: Kernels = Kernels {
     codes: |codes, stride, planes, bias, out| unsafe {
         scan_codes_avx512(codes, stride, planes, bias, out);
     },
-    signs: |bits, stride, query, out| unsafe { scan_signs_popcnt(bits, stride, query, out) },
+    signs: |bits, stride, table, out| unsafe { scan_avx512(bits, stride, table, out) },
     dot: |query, row| unsafe { dot_avx512(query, row) },
     pass: |images, raw, terms, threshold, out| unsafe {
         pass_avx512(images, raw, terms, threshold, out)
     },
-    peak: |images, raw, terms| unsafe { peak_avx512(images, raw, terms) },
+    peaks: |images, raw, terms, height, out| unsafe {
+        peaks_avx512(images, raw, terms, height, out);
+    },
     encode: |vector, scale, inverse, codes| unsafe { encode_avx512(vector, scale, inverse, codes) },
-};
-
-const AVX512_POPCNT: Kernels = Kernels {
-    name: "avx512-vpopcntdq",
-    signs: |bits, stride, query, out| unsafe { scan_signs_avx512(bits, stride, query, out) },
-    ..AVX512
 };
 
 #[target_feature(enable = "avx2")]
@@ -99,13 +93,25 @@ fn pass_avx2(
 }
 
 #[target_feature(enable = "avx2")]
-fn peak_avx2(images: [&[f32]; 2], raw: &[i32], terms: [f32; 3]) -> f32 {
-    peak_plain(images, raw, terms)
+fn peaks_avx2(
+    images: [&[f32]; 2],
+    raw: &[i32],
+    terms: [f32; 3],
+    height: usize,
+    out: &mut Vec<f32>,
+) {
+    peaks_plain(images, raw, terms, height, out);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
-fn peak_avx512(images: [&[f32]; 2], raw: &[i32], terms: [f32; 3]) -> f32 {
-    peak_plain(images, raw, terms)
+fn peaks_avx512(
+    images: [&[f32]; 2],
+    raw: &[i32],
+    terms: [f32; 3],
+    height: usize,
+    out: &mut Vec<f32>,
+) {
+    peaks_plain(images, raw, terms, height, out);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
@@ -430,79 +436,4 @@ fn scan_codes_avx_vnni(codes: &[u8], stride: usize, planes: &Planes, bias: i32, 
 #[target_feature(enable = "avx2")]
 fn scan_codes_avx2(codes: &[u8], stride: usize, planes: &Planes, bias: i32, out: &mut [i32]) {
     scan(codes, stride, bias, out, |rows| codes_avx2(rows, planes));
-}
-
-#[target_feature(enable = "popcnt,avx2")]
-fn scan_signs_popcnt(bits: &[u8], stride: usize, query: &SignPlanes, out: &mut [i32]) {
-    scan_signs_plain(bits, stride, query, out);
-}
-
-/// Each lane of a register of counts, less its value: keeps the lane from falling below zero.
-const LANE_BIAS: i64 = 8 * 64;
-
-/// Σ value over the set bits of a row, by lane, each lane raised by [`LANE_BIAS`] a register; the query in `N` registers
-/// a plane.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vpopcntdq")]
-fn signs_held<const N: usize>(row: &[u8], masks: [u8; N], held: &[[__m512i; 4]; N]) -> __m512i {
-    let mut sum = _mm512_set1_epi64(N as i64 * LANE_BIAS);
-    for place in 0..N {
-        // SAFETY: the masks have a bit for each whole word of a row of this stride; no byte behind it is read.
-        let bits = unsafe {
-            let from = row.as_ptr().wrapping_add(CHUNK * place);
-            _mm512_maskz_loadu_epi64(masks[place], from.cast())
-        };
-        let [one, two, four, eight] =
-            held[place].map(|plane| _mm512_popcnt_epi64(_mm512_and_si512(bits, plane)));
-        let low = _mm512_add_epi64(one, _mm512_add_epi64(two, two));
-        let high = _mm512_sub_epi64(four, _mm512_add_epi64(eight, eight));
-        sum = _mm512_add_epi64(sum, _mm512_add_epi64(low, _mm512_slli_epi64::<2>(high)));
-    }
-    sum
-}
-
-/// Computes one sum a row, `N` registers each, and adds up the lanes of sixteen at once.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vpopcntdq,avx2")]
-fn scan_signs<const N: usize>(bits: &[u8], stride: usize, query: &SignPlanes, out: &mut [i32]) {
-    let mut held = [[_mm512_setzero_si512(); 4]; N];
-    for (plane, words) in query.planes.iter().enumerate() {
-        for (register, words) in held.iter_mut().zip(words.as_chunks::<8>().0) {
-            // SAFETY: the array is 64 readable bytes; the load needs no alignment.
-            register[plane] = unsafe { _mm512_loadu_si512(words.as_ptr().cast()) };
-        }
-    }
-    let mut masks = [u8::MAX; N];
-    masks[N - 1] = (u16::MAX >> (8 + 8 * N - stride / 8)) as u8;
-    let raised = 2 * 8 * N as i32 * LANE_BIAS as i32 + query.sum;
-    let (places, rest) = out.as_chunks_mut::<16>();
-    for (rows, place) in bits.chunks_exact(16 * stride).zip(&mut *places) {
-        prefetch(rows, AHEAD);
-        let mut sums = [_mm512_setzero_si512(); 16];
-        for (sum, row) in sums.iter_mut().zip(rows.chunks_exact(stride)) {
-            *sum = signs_held(row, masks, &held);
-        }
-        // No lane is negative or above 2^31: the upper halves of the lanes are zero.
-        let sums = sum16(&sums);
-        let sums = _mm512_sub_epi32(_mm512_add_epi32(sums, sums), _mm512_set1_epi32(raised));
-        // SAFETY: the array is 64 writable bytes; the store needs no alignment.
-        unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), sums) };
-    }
-    let done = 16 * places.len();
-    for (row, sum) in bits.chunks_exact(stride).skip(done).zip(rest) {
-        *sum = 2 * _mm512_reduce_add_epi64(signs_held(row, masks, &held)) as i32 - raised;
-    }
-}
-
-#[target_feature(enable = "avx512f,avx512vpopcntdq,avx2,popcnt")]
-fn scan_signs_avx512(bits: &[u8], stride: usize, query: &SignPlanes, out: &mut [i32]) {
-    // A number of registers known to the compiler keeps the query in them.
-    match stride.div_ceil(CHUNK) {
-        1 if stride == 48 => scan_signs::<1>(bits, 48, query, out),
-        1 => scan_signs::<1>(bits, stride, query, out),
-        2 => scan_signs::<2>(bits, stride, query, out),
-        3 => scan_signs::<3>(bits, stride, query, out),
-        4 => scan_signs::<4>(bits, stride, query, out),
-        _ => scan_signs_plain(bits, stride, query, out),
-    }
 }
