@@ -6,10 +6,7 @@ deleted at any time, and whatever is missing, foreign, stale or damaged is rebui
 
 from __future__ import annotations
 
-import fcntl
-import json
 import math
-import os
 import threading
 import time
 import weakref
@@ -21,8 +18,8 @@ from typing import TYPE_CHECKING, Literal
 from agentmem._native import StoreIndex
 from agentmem.errors import EmbedderMismatchError, IndexCorruptError, SearchIndexError
 from agentmem.index_ahead import Ahead, last_of_each
+from agentmem.index_files import clear, make_folder, publishing, spare_share
 from agentmem.store import index_rows, opening, retention
-from agentmem.store.folder import folder_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,10 +45,6 @@ PAUSE_S = 0.25
 PREPARE_AT = 64
 # Above this a writer folds before it goes on, so that the tail is bounded.
 TAIL_LIMIT = 20_000
-# Held over reload and fold together; the native index takes its own `LOCK` for a publication.
-OUR_LOCK = "LOCK.process"
-# What a publication writes. A rebuild deletes these and nothing else.
-OUR_NAMES = ("MANIFEST.json", ".MANIFEST.json.*.tmp", "segment-*", "dead-*", "tmp-*")
 JOIN_S = 10.0
 
 
@@ -87,7 +80,7 @@ class SearchIndex:
         self._rest_pause_s = self._rest_after_s = 0.0
         self.rebuilds = 0
         self.last_fold_error: Exception | None = None
-        self._make_folder()
+        make_folder(self._folder)
         try:
             self._native = self._open()
         except IndexCorruptError:
@@ -111,12 +104,6 @@ class SearchIndex:
             daemon=True,
         )
         self._folder_thread.start()
-
-    def _make_folder(self) -> None:
-        """Make the index folder; what stands there and is no folder gives way."""
-        if not self._folder.is_dir():
-            self._folder.unlink(missing_ok=True)
-            self._folder.mkdir(mode=0o700, exist_ok=True)
 
     def _open(self) -> StoreIndex:
         return StoreIndex.open(
@@ -222,7 +209,7 @@ class SearchIndex:
             pruned = retention.pruned_through(connection)
         if self._native.applied >= pruned:
             return
-        with suppress(IndexCorruptError), self._publishing(wait=True):
+        with suppress(IndexCorruptError), publishing(self._folder, wait=True):
             self._native.reload()
         if self._native.applied < pruned:
             self._native = self._rebuilt()
@@ -289,23 +276,6 @@ class SearchIndex:
             self.rebuild()
             return self._answering(space).search_many(texts, matrix, asked, now_ms, shares)
 
-    @contextmanager
-    def _publishing(self, *, wait: bool) -> Iterator[bool]:
-        """Hold the lock under which a process publishes a generation; the kernel frees it."""
-        self._make_folder()
-        descriptor = os.open(
-            self._folder / OUR_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-        )
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError:
-                yield False
-                return
-            yield True
-        finally:
-            os.close(descriptor)
-
     def fold(self, *, minimum: int = 1, wait: bool = True, settle: bool = False) -> bool:
         """Turn the tail into a published segment; False when another process is at it.
 
@@ -319,7 +289,7 @@ class SearchIndex:
         """
         self._database.check()
         try:
-            with self._publishing(wait=wait) as held:
+            with publishing(self._folder, wait=wait) as held:
                 if not held:
                     return False
                 self._native.reload()
@@ -336,17 +306,7 @@ class SearchIndex:
 
         The generation before is kept for handles that are just opening it.
         """
-        total = folder_bytes(self._folder)
-        manifest = self._folder / "MANIFEST.json"
-        if not total or not manifest.is_file():
-            return 0.0
-        members = json.loads(manifest.read_text("utf-8"))["manifest"]["members"]
-        needed: int = sum(
-            file["bytes"]
-            for member in members
-            for file in (*member["segment"]["files"], *member["segment"]["vectors"])
-        )
-        return max(0.0, 1.0 - needed / total)
+        return spare_share(self._folder)
 
     def check_files(self) -> None:
         """Read the published generation again, another process's too, and compare all of it.
@@ -357,7 +317,7 @@ class SearchIndex:
         with ExitStack() as stack:
             # In a folder that can't be written nobody publishes.
             with suppress(OSError):
-                stack.enter_context(self._publishing(wait=True))
+                stack.enter_context(publishing(self._folder, wait=True))
             try:
                 self._native.reload()
             except IndexCorruptError:
@@ -411,20 +371,13 @@ class SearchIndex:
 
         Where there is no space for its files it is held in memory, and a later fold writes it.
         """
-        import shutil
-
         self.rebuilds += 1
         with self._database.read() as connection:
             stored = opening.read_meta(connection, "embedder_id")
         if stored is not None and stored != self._space:
             raise EmbedderMismatchError(stored, self._space)
-        with self._publishing(wait=True):
-            for pattern in OUR_NAMES:
-                for entry in self._folder.glob(pattern):
-                    if entry.is_dir() and not entry.is_symlink():
-                        shutil.rmtree(entry, ignore_errors=True)
-                    else:
-                        entry.unlink(missing_ok=True)
+        with publishing(self._folder, wait=True):
+            clear(self._folder)
             native = self._open()
             can_fold = True
             with self._database.read() as connection:
