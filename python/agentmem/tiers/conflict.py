@@ -237,7 +237,11 @@ def _by_slot(candidate: Candidate, own: Features, known: Sequence[Known]) -> lis
             continue
         one, two = features(mine), features(theirs)
         # The same value said at more length is no other value.
-        refined = bool(one.topic and two.topic) and _overlap(one.topic, two.topic) >= TOPIC
+        refined = bool(one.topic and two.topic) and (
+            one.topic <= two.topic
+            or one.topic >= two.topic
+            or (not own.is_now and _overlap(one.topic, two.topic) >= TOPIC)
+        )
         if (
             refined
             and one.digits == two.digits
@@ -279,7 +283,8 @@ def _by_cue(candidate: Candidate, own: Features, known: Sequence[Known]) -> list
     ends = candidate.ends or own.is_ended
     if not ends and not own.is_change and not own.is_now:
         return []
-    if not ends and candidate.attribute in MANY_VALUED and not own.former:
+    is_choice = own.is_choice and own.is_now
+    if not ends and candidate.attribute in MANY_VALUED and not own.former and not is_choice:
         return []
     touched = [
         (fact, features(fact.text).topic)
@@ -309,8 +314,10 @@ def _by_cue(candidate: Candidate, own: Features, known: Sequence[Known]) -> list
                 and not ends
                 and candidate.kind != "instruction"
                 and not _is_one_thing(candidate, fact)
+                and own.topic != topic
+                and not is_choice
             )
-            or (not ends and not own.is_change and score < 0.75)  # noqa: PLR2004 - a length chosen on the development set
+            or (not ends and not own.is_change and not is_choice and score < 0.75)  # noqa: PLR2004 - a length chosen on the development set
             or score < (TOPIC if candidate.kind == fact.kind or len(shared) > 1 else TOPIC + 0.1)
         ):
             continue
