@@ -174,7 +174,7 @@ def _weighed(heard: Heard, model: LinearModel) -> list[Found]:
         return heard.found
     start, end = heard.start, heard.end
     rule = slots[0] if slots else next(iter(heard.found), None)
-    when = rule.when if rule is not None and rule.when is not None else _day(heard)
+    when = _day(heard, rule.when if rule is not None else None)
     text = heard.text[start:end]
     whole = (
         rule is not None
@@ -196,14 +196,19 @@ def _weighed(heard: Heard, model: LinearModel) -> list[Found]:
     return [found]
 
 
-def _day(heard: Heard) -> Dated | None:
-    """Return the date that a sentence names: an absolute one before a relative one."""
+def _day(heard: Heard, ruled: Dated | None) -> Dated | None:
+    """Return the date of what a sentence tells: an absolute one, else one to come, else the first.
+
+    A rule's knows the tense ("on Monday I met"), and may come from the sentence before.
+    """
     text, language = heard.text[heard.start : heard.end], heard.setting.language
     dates = find_dates(text, heard.said_at, language)
-    day = next((one for one in dates if not one.is_relative), None) or next(iter(dates), None)
-    if day is None:
-        return None
-    return replace(day, start=day.start + heard.start, end=day.end + heard.start)
+    if not dates:
+        return ruled
+    today = heard.said_at.date()
+    day = min(dates, key=lambda one: (one.is_relative, one.when.date() <= today))
+    day = replace(day, start=day.start + heard.start, end=day.end + heard.start)
+    return ruled if ruled is not None and ruled.start == day.start else day
 
 
 def _subject(kind: str, rule: Found | None) -> str:
