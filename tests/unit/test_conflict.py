@@ -56,7 +56,8 @@ def tell(*texts):
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("The user's desk is on the third floor.", "The user's desk is on the fifth floor now."),
+        ("Choir is on Wednesdays at church.", "Choir moved to Thursdays."),
+        ("Team mình MSRV là 1.74.", "Nâng MSRV lên 1.80 rồi nha."),
         ("The team uses Jenkins for CI.", "CI moved from Jenkins to GitHub Actions."),
         ("The user is on the night shift.", "The user switched from the night shift to mornings."),
         ("The user drinks three coffees a day.", "The user no longer drinks coffee."),

@@ -19,6 +19,11 @@ _TOKEN: Final = re.compile(
 )
 _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _DATE: Final = re.compile(r"\(?\d{4}-\d\d-\d\d\)?|（\d{4}-\d\d-\d\d）")
+_WEEKDAY: Final = re.compile(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"|thứ (?:hai|ba|tư|năm|sáu|bảy|[2-7])|chủ nhật)|(?:周|星期|礼拜)[一二三四五六日天]"
+)
+_UNIT: Final = re.compile(r"\d\s?([^\W\d_]+)")
 # Words that say nothing of the topic: closed classes, words of time, and the words of change themselves.
 _STOP_ENGLISH: Final = words(
     "the a an is are was were be been being am has have had do does did will would can could may "
@@ -30,7 +35,7 @@ _STOP_ENGLISH: Final = words(
     " then there here into up out about over only still some all every one please from today "
     "tomorrow yesterday week month"
     " year next last day days weeks months morning afternoon evening monday tuesday wednesday "
-    "thursday friday saturday sunday"
+    "thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays"
     " actually anymore others team going got get let make made use used using keep want switched "
     "switch change changed"
     " move moved moving start started stop stopped plan planned plans planning find finds too bit "
@@ -122,7 +127,8 @@ class Features:
 
     Attributes:
         topic: Its words of content, folded and stemmed; of Chinese the pairs of signs.
-        digits: Its numbers, dates left out.
+        digits: Its numbers and days of the week, dates left out.
+        units: What the numbers count: "euros" of "900 euros".
         names: Words written with a capital, those of no content left out.
         is_negated: Whether it denies.
         is_ended: Whether it says that something is over.
@@ -134,6 +140,7 @@ class Features:
 
     topic: frozenset[str]
     digits: frozenset[str]
+    units: frozenset[str]
     names: frozenset[str]
     is_negated: bool
     is_ended: bool
@@ -191,7 +198,9 @@ def features(text: str) -> Features:
     lower = text.lower()
     return Features(
         words_of(text),
-        frozenset(token for token in tokens if token[0].isdecimal()),
+        frozenset(token for token in tokens if token[0].isdecimal())
+        | frozenset(_WEEKDAY.findall(undated.lower())),
+        words_of(" ".join(_UNIT.findall(undated))),
         frozenset(token.lower() for token in tokens if token[:1].isupper())
         - _STOP_ENGLISH
         - {"người", "for"},
