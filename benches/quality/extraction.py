@@ -48,9 +48,9 @@ class Line:
 
     @property
     def scope(self) -> str:
-        """Whose memory it goes to: a person of the data, else the session."""
+        """Whose memory it goes to as far as it tells: a person of the data, else the session."""
         session = self.label["session"]
-        first = session.split("/")[0]
+        first = session.split("/")[0].replace("user", "u")
         return first if first[:1] == "u" and first[1:].isdecimal() else session
 
 
@@ -194,12 +194,26 @@ def score_line(line: Line, given: Sequence[Candidate], result: Score) -> dict[st
     return {facts[at]["id"]: by for at, by in matched.items()}
 
 
+def _memories(labelled: Sequence[Line]) -> dict[str, str]:
+    """Return whose memory each scope is of: one where a label says that a fact touches another."""
+    told = {fact["id"]: line.scope for line in labelled for fact in line.label["facts"]}
+    owner = {line.scope: line.scope for line in labelled}
+    for line in labelled:
+        for fact in line.label["facts"]:
+            for other in (fact.get("supersedes"), *(fact.get("not_supersedes") or ())):
+                if other in told:
+                    one, two = owner[line.scope], owner[told[other]]
+                    owner = {scope: one if of == two else of for scope, of in owner.items()}
+    return owner
+
+
 def score(labelled: Sequence[Line], extractor: Extractor) -> dict[str, Score]:
     """Return the counts of each language, replacements judged in the order of time."""
     scores: dict[str, Score] = defaultdict(Score)
     held: dict[str, list[_Held]] = defaultdict(list)
     ids: dict[str, str] = {}
     retired: dict[str, str] = {}
+    owner = _memories(labelled)
     for line in sorted(labelled, key=lambda one: datetime.fromisoformat(one.label["time"])):
         message = line.message
         # What the pipeline does before it judges: without a beginning a fact holds from when it was said.
@@ -208,7 +222,7 @@ def score(labelled: Sequence[Line], extractor: Extractor) -> dict[str, Score]:
             for one in extractor.extract([message])
         ]
         matched = score_line(line, given, scores[line.label["language"]])
-        live = held[line.scope]
+        live = held[owner[line.scope]]
         for by, one in enumerate(given):
             new = _Held(f"{line.label['id']}/{by}", one)
             verdict = judge(one, live)
