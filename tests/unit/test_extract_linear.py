@@ -110,6 +110,12 @@ def test_dates_to_come_stand_before_those_gone(text, day):
     assert fact.event_time.date().isoformat() == day
 
 
+def test_marks_that_compose_without_combining_keep_their_place():
+    text = "I live in \u09c7\u09be Bristol."  # two signs that compose to one
+    (fact,) = read(text, least=0.0)
+    assert text[slice(*fact.span)] == text[:-1]
+
+
 def test_any_text_has_features_of_its_own():
     for text in ("\ud800 The login test fails.", "a", "。", "İß ﬁ", "x" * 100_000):
         for one in heard(message(text)):

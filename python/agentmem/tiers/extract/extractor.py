@@ -146,7 +146,7 @@ class Heard:
 
 def heard(message: Message) -> Iterator[Heard]:
     """Yield the sentences of a message, its letters composed, with what the rules give of each."""
-    whole = unicodedata.normalize("NFC", message.text[:MOST_CHARACTERS])
+    whole, _ = _composed(message.text[:MOST_CHARACTERS])
     text = blank_header(blank_foreign(whole))
     language = language_of(text)
     setting = Setting.of(whole, language, list(sentences(text)))
