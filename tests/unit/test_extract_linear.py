@@ -85,6 +85,7 @@ def test_only_people_speak(role):
     [
         ("Well, I still need my other leg brace.", "The user still needs their other leg brace."),
         ("I'm off sugar.", "The user is off sugar."),
+        ("By the way, my leg hurts my mood.", "The user's leg hurts their mood."),
         ("tui bán xe hôm qua", "Người dùng bán xe hôm qua (2026-03-10)."),
         ("Anh Tuấn bán xe hôm qua", "Anh Tuấn bán xe hôm qua (2026-03-10)."),
         ("我昨天卖车", "用户昨天（2026-03-10）卖车。"),

@@ -20,6 +20,7 @@ _LEADS: Final = re.compile(
     r"|thanks|thank you|please)\b[,!.]?\s+)+",
     re.IGNORECASE,
 )
+_OWN: Final = re.compile(r"(?:my|our) (?=\w)", re.IGNORECASE)
 _THEY: Final = re.compile(r"they ((?:also|really|just|now|still|always|usually|never) )?([\w']+)")
 _HELPERS: Final = {"are": "is", "have": "has", "were": "was", "do": "does", "am": "is"}
 _SPEAKER: Final = words("mình tôi em anh chị tui tớ tao con cháu minh toi tui")
@@ -54,6 +55,8 @@ def _english(text: str) -> str:
     lead = _LEADS.match(text)
     if lead and lead.end() < len(text):
         text = text[lead.end() :]
+    if own := _OWN.match(text):
+        return f"the user's {from_outside(text[own.end() :])}"
     said = from_outside(text)
     match = _THEY.match(said)
     if match is None or text[:1].lower() != "i":
