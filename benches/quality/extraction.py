@@ -21,10 +21,11 @@ from typing import Any
 from benches.corpus import data_folder
 
 from agentmem.models import Candidate, Message, Trust
+from agentmem.protocols import Extractor
 from agentmem.tiers.conflict import judge
-from agentmem.tiers.extract import RuleExtractor
+from agentmem.tiers.extract import LinearExtractor, RuleExtractor
 
-__all__ = ["Line", "Score", "lines", "main", "score"]
+__all__ = ["Line", "Score", "lines", "main", "score", "score_line"]
 
 DEVELOPMENT = Path(__file__).parent / "labels" / "extraction.jsonl"
 
@@ -47,9 +48,9 @@ class Line:
 
     @property
     def scope(self) -> str:
-        """Whose memory it goes to: a person of the data, else the session."""
+        """Whose memory it goes to as far as it tells: a person of the data, else the session."""
         session = self.label["session"]
-        first = session.split("/")[0]
+        first = session.split("/")[0].replace("user", "u")
         return first if first[:1] == "u" and first[1:].isdecimal() else session
 
 
@@ -89,7 +90,12 @@ class _Records:
         rows = self._files.get(source["file"])
         if rows is None:
             with gzip.open(self._folder / source["file"], "rt", encoding="utf-8") as file:
-                rows = self._files[source["file"]] = [json.loads(row) for row in file]
+                rows = (
+                    json.load(file)["history"]
+                    if ".traj" in source["file"]
+                    else [json.loads(row) for row in file]
+                )
+            self._files[source["file"]] = rows
         if "record" in source:
             row = next(row for row in rows if row["id"] == source["record"])
             return (
@@ -97,6 +103,9 @@ class _Records:
                 if "message" in source
                 else row["text"]
             )
+        if "line" not in source:
+            content = rows[source["message"]]["content"]
+            return content if isinstance(content, str) else content[0]["text"]
         row = rows[source["line"]]
         if "message" in source:
             return (row.get("messages") or row["traj"])[source["message"]]["content"]
@@ -153,7 +162,8 @@ def _date_is_right(fact: dict[str, Any], one: Candidate) -> bool:
     )
 
 
-def _score_line(line: Line, given: Sequence[Candidate], result: Score) -> dict[str, int]:
+def score_line(line: Line, given: Sequence[Candidate], result: Score) -> dict[str, int]:
+    """Count what was given of a message; return which candidate each found label is."""
     counts, facts = result.counts, line.label["facts"]
     matched, confused = _matches(facts, given)
     for at, fact in enumerate(facts):
@@ -184,13 +194,26 @@ def _score_line(line: Line, given: Sequence[Candidate], result: Score) -> dict[s
     return {facts[at]["id"]: by for at, by in matched.items()}
 
 
-def score(labelled: Sequence[Line]) -> dict[str, Score]:
+def _memories(labelled: Sequence[Line]) -> dict[str, str]:
+    """Return whose memory each scope is of: one where a label says that a fact touches another."""
+    told = {fact["id"]: line.scope for line in labelled for fact in line.label["facts"]}
+    owner = {line.scope: line.scope for line in labelled}
+    for line in labelled:
+        for fact in line.label["facts"]:
+            for other in (fact.get("supersedes"), *(fact.get("not_supersedes") or ())):
+                if other in told:
+                    one, two = owner[line.scope], owner[told[other]]
+                    owner = {scope: one if of == two else of for scope, of in owner.items()}
+    return owner
+
+
+def score(labelled: Sequence[Line], extractor: Extractor) -> dict[str, Score]:
     """Return the counts of each language, replacements judged in the order of time."""
-    extractor = RuleExtractor()
     scores: dict[str, Score] = defaultdict(Score)
     held: dict[str, list[_Held]] = defaultdict(list)
     ids: dict[str, str] = {}
     retired: dict[str, str] = {}
+    owner = _memories(labelled)
     for line in sorted(labelled, key=lambda one: datetime.fromisoformat(one.label["time"])):
         message = line.message
         # What the pipeline does before it judges: without a beginning a fact holds from when it was said.
@@ -198,8 +221,8 @@ def score(labelled: Sequence[Line]) -> dict[str, Score]:
             one if one.valid_from else replace(one, valid_from=message.time)
             for one in extractor.extract([message])
         ]
-        matched = _score_line(line, given, scores[line.label["language"]])
-        live = held[line.scope]
+        matched = score_line(line, given, scores[line.label["language"]])
+        live = held[owner[line.scope]]
         for by, one in enumerate(given):
             new = _Held(f"{line.label['id']}/{by}", one)
             verdict = judge(one, live)
@@ -235,9 +258,8 @@ def _score_replacement(
                 result.notes.append(f"wrongly retired {other} by {fact['id']}")
 
 
-def _throughput(labelled: Sequence[Line]) -> float:
+def _throughput(labelled: Sequence[Line], extractor: Extractor) -> float:
     messages = [line.message for line in labelled]
-    extractor = RuleExtractor()
     extractor.extract(messages)
     begun = time.process_time()
     for _ in range(3):
@@ -252,12 +274,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--notes", action="store_true", help="list misses, false alarms and wrong dates"
     )
+    parser.add_argument("--rules", action="store_true", help="score the rules without the model")
     options = parser.parse_args(arguments)
     folder = data_folder()
     labelled = [line for path in options.labels for line in lines(path, folder)]
     if folder is None:
         print("without AGENTMEM_DATA only the lines that carry their text are scored")
-    scores = score(labelled)
+    extractor = RuleExtractor() if options.rules else LinearExtractor()
+    scores = score(labelled, extractor)
     for language, result in sorted(scores.items()):
         counts = result.counts
         print(
@@ -276,7 +300,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"    {kind:12} found {found:3}  missed {missed:3}  false {false:3}")
         if options.notes:
             print("\n".join(f"    {note}" for note in result.notes))
-    print(f"{_throughput(labelled):,.0f} messages/s of processor time, {len(labelled)} messages")
+    print(
+        f"{_throughput(labelled, extractor):,.0f} messages/s of processor time, {len(labelled)} messages"
+    )
 
 
 if __name__ == "__main__":

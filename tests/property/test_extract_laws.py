@@ -1,4 +1,4 @@
-"""Laws of the rule extractor over any text."""
+"""Laws of the extractors over any text."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from agentmem.models import FACT_KINDS, Message
 from agentmem.tiers.conflict import judge
-from agentmem.tiers.extract import RuleExtractor
+from agentmem.tiers.extract import LinearExtractor, RuleExtractor
 
+READERS = pytest.mark.parametrize(
+    "reader", [RuleExtractor(), LinearExtractor()], ids=["rules", "linear"]
+)
 NOW = datetime(2026, 3, 11, 12, tzinfo=UTC)
 PIECES = st.sampled_from(
     [
@@ -93,9 +96,10 @@ def message(text, said=NOW):
     return Message(id="L0:1", text=text, role="user", time=said)
 
 
+@READERS
 @given(TEXTS, TIMES)
-def test_any_text_gives_facts_that_quote_it(text, said):
-    facts = RuleExtractor().extract([message(text, said)])
+def test_any_text_gives_facts_that_quote_it(reader, text, said):
+    facts = reader.extract([message(text, said)])
     for fact in facts:
         start, end = fact.span
         assert 0 <= start < end <= len(text)
@@ -106,21 +110,23 @@ def test_any_text_gives_facts_that_quote_it(text, said):
         assert 0 <= fact.confidence <= 1
         assert 0 <= fact.priority <= 100
         assert fact.event_time is None or fact.event_time.tzinfo is not None
-    assert RuleExtractor().extract([message(text, said)]) == facts
+    assert reader.extract([message(text, said)]) == facts
 
 
+@READERS
 @given(TEXTS, TEXTS)
-def test_messages_are_read_each_by_itself(one, two):
-    read = RuleExtractor()
+def test_messages_are_read_each_by_itself(reader, one, two):
+    read = reader
     assert read.extract([message(one), message(two)]) == [
         *read.extract([message(one)]),
         *read.extract([message(two)]),
     ]
 
 
+@READERS
 @given(st.lists(TEXTS, max_size=4))
-def test_any_facts_are_judged(texts):
-    facts = [fact for text in texts for fact in RuleExtractor().extract([message(text)])]
+def test_any_facts_are_judged(reader, texts):
+    facts = [fact for text in texts for fact in reader.extract([message(text)])]
 
     class Held:
         def __init__(self, at, fact):
@@ -136,17 +142,18 @@ def test_any_facts_are_judged(texts):
         assert set(verdict.facts) <= {one.id for one in known}
 
 
+@READERS
 @pytest.mark.parametrize(
     "unit",
     ["a", "I ", "I like tea. ", "(", "<b>", "`", "```\n", '"',
      "x, ", "tomorrow ", "we decided ", "1/2 ", "my ", "for a(",
      "mình thích ", "không ", "我喜欢", "e\u0301", "A: ", "and ", ". ", "| a ", "let us go "],
 )  # fmt: skip
-def test_the_time_grows_with_the_length_only(unit):
+def test_the_time_grows_with_the_length_only(reader, unit):
     def took(size):
         text = (unit * (size // len(unit) + 1))[:size]
         begun = time.process_time()
-        RuleExtractor().extract([message(text)])
+        reader.extract([message(text)])
         return time.process_time() - begun
 
     took(2_000)
@@ -154,11 +161,12 @@ def test_the_time_grows_with_the_length_only(unit):
     assert long < 8 * 4 * max(short, 0.002)
 
 
+@READERS
 @settings(max_examples=1)
 @given(st.just("I like tea, and then we went on and on about it all day long; "))
-def test_ten_megabytes_are_read_in_bounded_time(unit):
+def test_ten_megabytes_are_read_in_bounded_time(reader, unit):
     text = unit * (10_000_000 // len(unit))
     begun = time.process_time()
-    facts = RuleExtractor().extract([message(text)])
+    facts = reader.extract([message(text)])
     assert time.process_time() - begun < 20
     assert len(facts) <= 40

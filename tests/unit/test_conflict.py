@@ -53,6 +53,49 @@ def tell(*texts):
     return [one.text for one in held]
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Choir is on Wednesdays at church.", "Choir moved to Thursdays."),
+        ("Team mình MSRV là 1.74.", "Nâng MSRV lên 1.80 rồi nha."),
+        ("The team uses Jenkins for CI.", "CI moved from Jenkins to GitHub Actions."),
+        ("The user is on the night shift.", "The user switched from the night shift to mornings."),
+        ("The user drinks three coffees a day.", "The user no longer drinks coffee."),
+        ("The standup is at 9:30.", "The standup is at 10 now."),
+        ("The user has a gym membership.", "The user cancelled their gym membership."),
+        ("The rent is 900 euros.", "The rent went up to 950 euros."),
+        ("The user is learning Spanish.", "The user gave up Spanish."),
+        ("The user prefers window seats.", "The user prefers aisle seats these days."),
+        ("The user drives a Corolla.", "The user sold the Corolla."),
+        ("Team mình dùng Jira.", "Team mình chuyển sang Linear rồi, không còn dùng Jira."),
+        ("Người dùng ăn chay trường.", "Người dùng không còn ăn chay nữa."),
+        ("Người dùng đang làm ở FPT.", "Người dùng nghỉ FPT rồi, giờ làm ở Viettel."),
+        ("Tiền nhà 3 triệu một tháng.", "Tiền nhà tăng lên 3 triệu rưỡi."),
+        ("用户每天喝咖啡。", "用户不再喝咖啡了。"),
+        ("会议定在周三下午三点。", "会议改成周四上午十点。"),
+        ("用户等人用MySQL。", "数据库从MySQL换成PostgreSQL了。"),
+    ],
+)  # fmt: skip
+def test_a_sentence_that_says_what_changed_replaces_it_without_a_slot(before, after):
+    assert judge(candidate(after), [Held("L1:1", before)]).action == "supersede"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("The rent is 900 euros.", "The deposit went up to 950 euros."),
+        ("The user drinks three coffees a day.", "The user no longer drinks beer."),
+        ("The user is learning Spanish.", "The user gave up smoking."),
+        ("The user's flight leaves on June 3.", "The user's train was pushed back to June 5."),
+        ("The user lives with a cat.", "The user no longer lives with their parents."),
+        ("Người dùng uống trà.", "Người dùng không còn uống cà phê nữa."),
+        ("用户在南京工作。", "用户的妹妹搬到苏州了。"),
+    ],
+)
+def test_a_change_of_another_thing_replaces_nothing(before, after):
+    assert judge(candidate(after), [Held("L1:1", before)]).action == "new"
+
+
 def test_nothing_known_is_new():
     assert judge(candidate("The user lives in Oslo."), []).action == "new"
 

@@ -237,7 +237,11 @@ def _by_slot(candidate: Candidate, own: Features, known: Sequence[Known]) -> lis
             continue
         one, two = features(mine), features(theirs)
         # The same value said at more length is no other value.
-        refined = bool(one.topic and two.topic) and _overlap(one.topic, two.topic) >= TOPIC
+        refined = bool(one.topic and two.topic) and (
+            one.topic <= two.topic
+            or one.topic >= two.topic
+            or (not own.is_now and _overlap(one.topic, two.topic) >= TOPIC)
+        )
         if (
             refined
             and one.digits == two.digits
@@ -279,7 +283,8 @@ def _by_cue(candidate: Candidate, own: Features, known: Sequence[Known]) -> list
     ends = candidate.ends or own.is_ended
     if not ends and not own.is_change and not own.is_now:
         return []
-    if not ends and candidate.attribute in MANY_VALUED and not own.former:
+    is_choice = own.is_choice and own.is_now
+    if not ends and candidate.attribute in MANY_VALUED and not own.former and not is_choice:
         return []
     touched = [
         (fact, features(fact.text).topic)
@@ -300,6 +305,10 @@ def _by_cue(candidate: Candidate, own: Features, known: Sequence[Known]) -> list
             same = _named(fact.subject) == _named(candidate.subject) not in _GENERAL
             if not same or not ends:
                 continue
+        # "MSRV goes up to 1.80": of one thing another number; that both count euros is no topic.
+        is_counted = (
+            own.is_change and not shared <= own.units and _is_other_number(own, features(fact.text))
+        )
         if own.former & topic and score >= (FORMER if candidate.kind == fact.kind else TOPIC):
             score += 1
         elif (
@@ -309,9 +318,14 @@ def _by_cue(candidate: Candidate, own: Features, known: Sequence[Known]) -> list
                 and not ends
                 and candidate.kind != "instruction"
                 and not _is_one_thing(candidate, fact)
+                and own.topic != topic
+                and not is_choice
+                and not is_counted
             )
-            or (not ends and not own.is_change and score < 0.75)  # noqa: PLR2004 - a length chosen on the development set
-            or score < (TOPIC if candidate.kind == fact.kind or len(shared) > 1 else TOPIC + 0.1)
+            or (not ends and not own.is_change and not is_choice and score < 0.75)  # noqa: PLR2004 - a length chosen on the development set
+            or score
+            < (TOPIC if candidate.kind == fact.kind or len(shared) > 1 else TOPIC + 0.1)
+            - (0.2 if is_counted else 0)
         ):
             continue
         scored.append((score, len(shared), fact))
@@ -328,6 +342,11 @@ def _by_cue(candidate: Candidate, own: Features, known: Sequence[Known]) -> list
 def _is_other_day(candidate: Candidate, fact: Known) -> bool:
     one, two = candidate.event_time, fact.event_time
     return one is not None and two is not None and one.date() != two.date()
+
+
+def _is_other_number(own: Features, other: Features) -> bool:
+    """Whether both give a number or a day of the week, and not the same."""
+    return bool(own.digits and other.digits) and own.digits != other.digits
 
 
 def _is_one_thing(candidate: Candidate, fact: Known) -> bool:
@@ -358,8 +377,6 @@ def _by_number(candidate: Candidate, own: Features, known: Sequence[Known]) -> l
             alike = len(own.topic & other.topic) > 2 and _overlap(own.topic, other.topic) >= 0.75  # noqa: PLR2004
             if pending and alike and _day(candidate.event_time) != _day(fact.event_time):
                 replaced.append(fact)
-        elif (
-            own.digits and other.digits and own.digits != other.digits and own.topic == other.topic
-        ):
+        elif _is_other_number(own, other) and own.topic == other.topic:
             replaced.append(fact)
     return replaced

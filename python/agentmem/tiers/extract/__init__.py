@@ -1,5 +1,5 @@
-"""Read messages into facts: the deterministic extractor."""
+"""Read messages into facts: the deterministic extractors."""
 
-from agentmem.tiers.extract.extractor import RuleExtractor
+from agentmem.tiers.extract.extractor import LinearExtractor, RuleExtractor
 
-__all__ = ["RuleExtractor"]
+__all__ = ["LinearExtractor", "RuleExtractor"]

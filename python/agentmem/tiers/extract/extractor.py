@@ -1,16 +1,20 @@
-"""The extractor that needs no model: word lists, closed grammars, dates; the same text, the same facts."""
+"""The extractors that need no language model: the same text, the same facts."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 from agentmem.models import Candidate, Message
 from agentmem.tiers.extract.chinese import read_chinese
+from agentmem.tiers.extract.dates import Dated, find_dates
 from agentmem.tiers.extract.english import read_english
+from agentmem.tiers.extract.features import Setting, features
 from agentmem.tiers.extract.found import PRIORITY, Found, Reading
+from agentmem.tiers.extract.linear import LinearModel, packaged_linear, pieces_of
 from agentmem.tiers.extract.segments import (
     Language,
     Sentence,
@@ -19,14 +23,17 @@ from agentmem.tiers.extract.segments import (
     language_of,
     sentences,
 )
+from agentmem.tiers.extract.told import told
 from agentmem.tiers.extract.vietnamese import read_vietnamese
 
-__all__ = ["RuleExtractor"]
+__all__ = ["Heard", "LinearExtractor", "RuleExtractor", "heard"]
 
 # What one message may give; more of it is a dump, not something said.
 MOST_FACTS: Final = 40
 # How much of one message is read: a person writes no more, a paste of megabytes costs a bounded time.
 MOST_CHARACTERS: Final = 1_000_000
+# A rule's wording stands for the sentence where it covers most of it: at least one part in this many and a half.
+_WHOLE: Final = 1.5
 
 _Reader = Callable[[Sentence, Reading, datetime], list[Found]]
 _READERS: Final[dict[Language, _Reader]] = {
@@ -37,7 +44,7 @@ _READERS: Final[dict[Language, _Reader]] = {
 
 
 class RuleExtractor:
-    """Reads English, Vietnamese (with and without marks) and Chinese by rules.
+    """Reads English, Vietnamese (with and without marks) and Chinese by rules alone.
 
     Only what a person says is read: assistants and tools state nothing about anybody. Questions,
     suppositions, quotations, code, injected blocks and one-off orders are silent. Of one message at
@@ -59,25 +66,168 @@ class RuleExtractor:
             context: The ones before; the rules read each message by itself.
         """
         del context
-        found: list[Candidate] = []
-        for message in messages:
-            if message.role == "user":
-                found += _read(message)
-        return found
+        return [one for message in messages for one in _read(message, _by_rules)]
 
 
-def _read(message: Message) -> list[Candidate]:
-    text, offsets = _composed(message.text[:MOST_CHARACTERS])
-    text = blank_header(blank_foreign(text))
+class LinearExtractor:
+    """Reads the same languages: a linear model decides what is worth it, the rules say it.
+
+    The model sees the words of a sentence, its place and what the rules gave of it. Where it finds
+    the sentence worth remembering it gives one fact of the kind that it names; several where the
+    rules fill several slots. Where it does not, the sentence is silent whatever the rules gave.
+    What ``RuleExtractor`` says of speakers, code and bounds holds here too.
+
+    Args:
+        model: The weights; those of the package if None.
+    """
+
+    def __init__(self, model: LinearModel | None = None) -> None:
+        self._model = model
+
+    @property
+    def id(self) -> str:
+        """Names the model and its version."""
+        return "linear-1"
+
+    def extract(
+        self, messages: Sequence[Message], *, context: Sequence[Message] = ()
+    ) -> list[Candidate]:
+        """Return the facts that the messages state, in their order.
+
+        Args:
+            messages: Messages of one session in order.
+            context: The ones before; each message is read by itself.
+        """
+        del context
+        model = self._model or packaged_linear()
+
+        def weighed(heard: Heard) -> list[Found]:
+            return _weighed(heard, model)
+
+        return [one for message in messages for one in _read(message, weighed)]
+
+
+@dataclass(slots=True)
+class Heard:
+    """A sentence, what the rules gave of it, and the message around it."""
+
+    text: str
+    at: int
+    found: list[Found]
+    setting: Setting
+    said_at: datetime
+    spoke_before: bool
+
+    @property
+    def sentence(self) -> Sentence:
+        """Its words."""
+        return self.setting.sentences[self.at]
+
+    @property
+    def start(self) -> int:
+        """Where it begins in the message."""
+        return self.sentence.words[0].start
+
+    @property
+    def end(self) -> int:
+        """Where it ends in the message, without its sign."""
+        return self.sentence.words[-1].end
+
+    def features(self) -> set[str]:
+        """Return the names of its features."""
+        text = self.text[self.start : self.end]
+        return features(text, self.setting, self.at, self.found, spoke_before=self.spoke_before)
+
+    def pieces(self) -> list[int]:
+        """Return the pieces of its words if it is English."""
+        is_english = self.setting.language == "en"
+        return pieces_of(self.text[self.start : self.end]) if is_english else []
+
+
+def heard(message: Message) -> Iterator[Heard]:
+    """Yield the sentences of a message, its letters composed, with what the rules give of each."""
+    whole, _ = _composed(message.text[:MOST_CHARACTERS])
+    text = blank_header(blank_foreign(whole))
     language = language_of(text)
-    reader = _READERS[language]
-    reading = Reading(text)
+    setting = Setting.of(whole, language, list(sentences(text)))
+    reader, reading, spoke = _READERS[language], Reading(text), False
+    for at, sentence in enumerate(setting.sentences):
+        found = reader(sentence, reading, message.time)
+        yield Heard(text, at, found, setting, message.time, spoke)
+        spoke = bool(found)
+
+
+def _by_rules(heard: Heard) -> list[Found]:
+    return heard.found
+
+
+def _weighed(heard: Heard, model: LinearModel) -> list[Found]:
+    """Return the facts of a sentence that the model finds worth it."""
+    language = heard.setting.language
+    verdict = model.judge(heard.features(), heard.pieces())
+    if verdict.worth < model.least(language, is_found=bool(heard.found)):
+        return []
+    slots = [one for one in heard.found if one.attribute is not None]
+    if len(slots) > 1:
+        for one in heard.found:
+            one.confidence = verdict.worth
+        return heard.found
+    start, end = heard.start, heard.end
+    rule = slots[0] if slots else next(iter(heard.found), None)
+    when = _day(heard, rule.when if rule is not None else None)
+    text = heard.text[start:end]
+    whole = (
+        rule is not None
+        and len(heard.found) == 1
+        and _WHOLE * (rule.end - rule.start) >= end - start
+    )
+    said = rule.text if rule is not None and whole else told(text, language, when, start)
+    found = Found(
+        verdict.kind,
+        start,
+        end,
+        said,
+        _subject(verdict.kind, rule),
+        when=when,
+        confidence=verdict.worth,
+    )
+    if rule is not None:
+        found.attribute, found.value, found.ends = rule.attribute, rule.value, rule.ends
+    return [found]
+
+
+def _day(heard: Heard, ruled: Dated | None) -> Dated | None:
+    """Return the date of what a sentence tells: an absolute one, else one to come, else the first.
+
+    A rule's knows the tense ("on Monday I met"), and may come from the sentence before.
+    """
+    text, language = heard.text[heard.start : heard.end], heard.setting.language
+    dates = find_dates(text, heard.said_at, language)
+    if not dates:
+        return ruled
+    today = heard.said_at.date()
+    day = min(dates, key=lambda one: (one.is_relative, one.when.date() <= today))
+    day = replace(day, start=day.start + heard.start, end=day.end + heard.start)
+    return ruled if ruled is not None and ruled.start == day.start else day
+
+
+def _subject(kind: str, rule: Found | None) -> str:
+    """Return whom a sentence is about: a lasting rule is the assistant's to keep, else the speaker's own."""
+    if rule is not None:
+        return rule.subject
+    return "assistant" if kind == "instruction" else "user"
+
+
+def _read(message: Message, read: Callable[[Heard], list[Found]]) -> list[Candidate]:
+    if message.role != "user":
+        return []
+    _, offsets = _composed(message.text[:MOST_CHARACTERS])
     candidates: list[Candidate] = []
-    for sentence in sentences(text):
-        for one in reader(sentence, reading, message.time):
+    for one in heard(message):
+        for found in read(one):
             if offsets is not None:
-                one.start, one.end = offsets[one.start], offsets[one.end]
-            candidates.append(_candidate(one, message))
+                found.start, found.end = offsets[found.start], offsets[found.end]
+            candidates.append(_candidate(found, message))
             if len(candidates) == MOST_FACTS:
                 return candidates
     return candidates
