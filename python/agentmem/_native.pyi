@@ -157,6 +157,7 @@ class PreparedRows:
 class Hit:
     """One row that fits a query; equal where all fields are, and cheap: a field is made when read."""
 
+    __dataclass_fields__: ClassVar[dict[str, Any]]
     __match_args__: ClassVar[tuple[str, ...]] = (
         "id", "tier", "kind", "text", "score", "bm25_rank", "ann_rank", "relevance", "subject",
         "tags", "metadata", "sources", "scope", "session", "position", "created", "event_time",

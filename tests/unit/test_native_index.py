@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import pickle
 import threading
@@ -144,6 +145,9 @@ def test_a_hit_is_a_value(open_index: Any) -> None:
         "Hit(id='L1:7', tier='L1', kind='fact', text='déjà vu 🎉', score="
     )
     assert all(f"{name}=" in repr(first) for name in first.__match_args__)
+    as_dict = dataclasses.asdict(first)
+    assert list(as_dict) == list(first.__match_args__)
+    assert as_dict["tags"] == ("a",)
     match first:
         case _native.Hit(id="L1:7", tags=("a",), text=text):
             assert text == first.text
