@@ -1,7 +1,5 @@
 //! What rows of one session lend one another within a signal.
 
-use rustc_hash::FxHashSet;
-
 use super::candidate::Ranked;
 use super::ranking::Support;
 use crate::row::Place;
@@ -31,19 +29,22 @@ pub(super) fn support(
     place: impl Fn(u32) -> Place,
 ) -> Supported {
     let above = |ranked: &Ranked| (ranked.score - floor).max(0.0);
-    let listed: FxHashSet<u32> = if beside.is_empty() {
-        FxHashSet::default()
-    } else {
-        list.iter().map(|ranked| ranked.number).collect()
-    };
+    let most = beside.iter().map(|ranked| ranked.number as usize + 1).max();
+    let mut listed = vec![false; most.unwrap_or(0)];
+    for ranked in list {
+        if let Some(listed) = listed.get_mut(ranked.number as usize) {
+            *listed = true;
+        }
+    }
     let others = beside
         .iter()
-        .filter(|ranked| !listed.contains(&ranked.number));
-    let mut rows: Vec<(Place, &Ranked)> = list
-        .iter()
-        .chain(others)
-        .map(|ranked| (place(ranked.number), ranked))
-        .collect();
+        .filter(|ranked| listed.get(ranked.number as usize) == Some(&false));
+    let mut rows: Vec<(Place, &Ranked)> = Vec::with_capacity(list.len() + beside.len());
+    rows.extend(
+        list.iter()
+            .chain(others)
+            .map(|ranked| (place(ranked.number), ranked)),
+    );
     rows.sort_unstable_by_key(|(place, ranked)| (place.group, place.position, ranked.key));
     let mut supported = Supported {
         rows: Vec::with_capacity(list.len()),

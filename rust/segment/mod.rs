@@ -59,8 +59,8 @@ pub struct Segment {
     vectors: VectorSegment,
     /// Made at first need, for each set of tiers that was asked for.
     current: RwLock<Vec<(u32, Arc<Current>)>>,
-    /// Rows that stand in a session, by session, position and number; made at first need.
-    in_sessions: OnceLock<Vec<u32>>,
+    /// Groups and rows of what stands in a session, by session, position and number; made at first need.
+    in_sessions: OnceLock<(Vec<u64>, Vec<u32>)>,
 }
 
 /// More sets of tiers than these are not remembered.
@@ -163,26 +163,25 @@ impl Source for Segment {
     }
 
     fn beside(&self, place: Place, emit: &mut dyn FnMut(u32)) {
-        let rows = self.in_sessions.get_or_init(|| {
+        let (groups, rows) = self.in_sessions.get_or_init(|| {
             let mut rows: Vec<(u64, i64, u32)> = (0..self.rows())
-                .map(|row| (self.rows.place(row), row))
-                .filter(|(place, _)| place.group != 0)
-                .map(|(place, row)| (place.group, place.position, row))
+                .map(|row| (self.rows.group(row), self.rows.position(row), row))
+                .filter(|&(group, ..)| group != 0)
                 .collect();
             rows.sort_unstable();
-            rows.into_iter().map(|(.., row)| row).collect()
+            rows.into_iter().map(|(group, _, row)| (group, row)).unzip()
         });
-        let at = |row: u32| {
-            let place = self.rows.place(row);
-            (place.group, place.position)
-        };
+        let start = groups.partition_point(|&group| group < place.group);
+        let rest = groups.get(start..).unwrap_or_default();
+        let end = start + rest.partition_point(|&group| group == place.group);
+        let session = rows.get(start..end).unwrap_or_default();
         for position in beside(place.position) {
-            let wanted = (place.group, position);
-            let start = rows.partition_point(|&row| at(row) < wanted);
-            rows.iter()
-                .skip(start)
+            let first = session.partition_point(|&row| self.rows.position(row) < position);
+            session
+                .iter()
+                .skip(first)
                 .take(MOST_BESIDE)
-                .take_while(|&&row| at(row) == wanted)
+                .take_while(|&&row| self.rows.position(row) == position)
                 .for_each(|&row| emit(row));
         }
     }

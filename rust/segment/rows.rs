@@ -317,10 +317,18 @@ impl Rows {
         }
     }
 
+    pub(crate) fn group(&self, row: u32) -> u64 {
+        self.value(GROUP, row) as u64
+    }
+
+    pub(crate) fn position(&self, row: u32) -> i64 {
+        self.value(POSITION, row)
+    }
+
     pub(crate) fn place(&self, row: u32) -> Place {
         Place {
-            group: self.value(GROUP, row) as u64,
-            position: self.value(POSITION, row),
+            group: self.group(row),
+            position: self.position(row),
             time_ms: self.value(TIME, row),
         }
     }
