@@ -416,6 +416,35 @@ def test_tokens_are_estimated_for_any_text():
     assert estimate_tokens("\ud800") >= 1
 
 
+@pytest.mark.parametrize(
+    ("text", "tokens"),  # as the vocabulary o200k counts them
+    [
+        (
+            "Each message of the chat is kept as it was said, and a fact names its words.",
+            19,
+        ),
+        (
+            "Mỗi thứ Sáu, từ giữa trưa là ngừng triển khai lên môi trường chính thức.",
+            21,
+        ),
+        (
+            "每周五中午以后不再往生产环境部署，除非组长同意。紧急修复要在当天写进值班记录里，并通知客服团队。",
+            38,
+        ),
+        (
+            "def total(rows):\n    return sum(row.price * row.count for row in rows if row.is_open)\n",
+            21,
+        ),
+        (
+            "c3 --> c4: bash pytest -q tests/test_login.py => FAIL 3 failed, 41 passed | 12.4s\n",
+            30,
+        ),
+    ],
+)
+def test_estimated_tokens_are_near_counted_ones(text, tokens):
+    assert 0.8 * tokens <= estimate_tokens(text) <= 1.2 * tokens
+
+
 def test_a_copied_builder_goes_on_alone():
     calls = [
         ToolCall("Bash", {"command": f"run {n}"}, f"src/a{n}.py: error {n}") for n in range(40)
