@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FactRow",
+    "Replaced",
     "by_digests",
     "by_key",
-    "by_slot",
+    "by_slots",
     "count",
     "delete",
     "insert_many",
@@ -93,18 +94,20 @@ def note_extracted(
     )
 
 
-def by_slot(
-    connection: apsw.Connection, scope_id: int, subject: str, attribute: str
+def by_slots(
+    connection: apsw.Connection, scope_id: int, slots: Iterable[tuple[str, str]]
 ) -> list[FactRow]:
-    """Return the current facts of a scope that fill one slot."""
-    return list(
-        _select(
-            connection,
-            "facts.scope_id = ? AND facts.subject = ? AND facts.attribute = ? "
+    """Return the current facts of a scope that fill one of these slots ``(subject, attribute)``."""
+    ids = [
+        row[0]
+        for row in connection.execute(
+            "SELECT facts.id FROM json_each(?) AS wanted CROSS JOIN facts ON facts.scope_id = ? "
+            "AND facts.subject = wanted.value ->> 0 AND facts.attribute = wanted.value ->> 1 "
             "AND facts.superseded_ms IS NULL",
-            (scope_id, subject, attribute),
+            (json.dumps(sorted(slots)), scope_id),
         )
-    )
+    ]
+    return load(connection, ids) if ids else []
 
 
 def of_scope(
@@ -181,14 +184,21 @@ def keys_present(connection: apsw.Connection, scope_id: int, keys: Sequence[str]
     return {row[0] for row in cursor}
 
 
-def supersede(
-    connection: apsw.Connection, number: int, *, by: int, at_ms: int, valid_to_ms: int
-) -> None:
-    """Mark a fact as replaced; its validity ends where it was not ended before."""
-    connection.execute(
-        "UPDATE facts SET superseded_ms = ?1, superseded_by = ?2, "
-        "valid_to_ms = min(coalesce(valid_to_ms, ?3), ?3) WHERE id = ?4",
-        (at_ms, by, valid_to_ms, number),
+class Replaced(NamedTuple):
+    """A fact that another takes the place of: when that was said, and until when it held."""
+
+    id: int
+    by: int
+    at_ms: int
+    valid_to_ms: int
+
+
+def supersede(connection: apsw.Connection, rows: Iterable[Replaced]) -> None:
+    """Mark facts as replaced; their validity ends where it was not ended before."""
+    connection.executemany(
+        "UPDATE facts SET superseded_ms = ?3, superseded_by = ?2, "
+        "valid_to_ms = min(coalesce(valid_to_ms, ?4), ?4) WHERE id = ?1",
+        rows,
     )
 
 
