@@ -22,6 +22,8 @@ __all__ = [
     "by_slots",
     "count",
     "delete",
+    "end_before",
+    "has_begun",
     "insert_many",
     "keys_present",
     "load",
@@ -202,6 +204,16 @@ def supersede(connection: apsw.Connection, rows: Iterable[Replaced]) -> None:
     )
 
 
+def end_before(connection: apsw.Connection, number: int, *, later: int, at_ms: int) -> list[int]:
+    """End what held up to ``later`` where a fact that comes between the two begins; return its ids."""
+    rows = connection.execute(
+        "UPDATE facts SET valid_to_ms = ?3 WHERE superseded_by = ?2 AND id <> ?1 "
+        "AND valid_to_ms > ?3 AND coalesce(valid_from_ms, created_ms) <= ?3 RETURNING id",
+        (number, later, at_ms),
+    )
+    return [row[0] for row in rows]
+
+
 def older_versions(connection: apsw.Connection, number: int) -> list[int]:
     """Return the ids of everything that this fact replaced, directly or by a replaced one."""
     rows = connection.execute(
@@ -258,13 +270,23 @@ def rules(
     return list(
         _select(
             connection,
-            "facts.kind = 'instruction' AND facts.superseded_ms IS NULL AND facts.trust >= ? AND "
-            f"coalesce(facts.valid_from_ms, 0) <= ? AND coalesce(facts.valid_to_ms, ?) >= ? AND "
-            f"{clause}",
-            (trust, now_ms, now_ms + 1, now_ms + 1, *bindings, limit),
+            "facts.kind = 'instruction' AND facts.trust >= ? "
+            "AND (facts.superseded_ms IS NULL OR facts.valid_to_ms > facts.superseded_ms) "
+            "AND coalesce(facts.valid_from_ms, 0) <= max(?, facts.created_ms) "
+            f"AND coalesce(facts.valid_to_ms, ?) > ? AND {clause}",
+            (trust, now_ms, now_ms + 1, now_ms, *bindings, limit),
             "facts.priority DESC, facts.id LIMIT ?",
         )
     )
+
+
+def has_begun(row: FactRow, now_ms: int) -> bool:
+    """Whether a fact holds by now, as recall sees it: an event is known from when it is told.
+
+    A clock that ran ahead at the time of writing hides nothing.
+    """
+    start = row.valid_from_ms
+    return row.kind == "event" or start is None or start <= max(now_ms, row.created_ms)
 
 
 def delete(connection: apsw.Connection, ids: Sequence[int]) -> None:

@@ -208,6 +208,8 @@ class _Applying:
     notes: list[tuple[int | None, float, str, int]] = field(default_factory=list)
     spans: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
     replaced: list[facts.Replaced] = field(default_factory=list)
+    # Of what came between: the fact behind it, and from when it holds.
+    before: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def run(self, start: int, end: int, found: Sequence[_Ready]) -> _Applying:
         """Write a piece; an empty one only settles the job.
@@ -272,9 +274,9 @@ class _Applying:
             return False
         trust, event_ms = said
         candidate = one.candidate
+        # Without a time of its own a message comes after all that was said before it, whatever the
+        # clock said then or says now.
         if candidate.valid_from is None and event_ms is not None:
-            # Without a time of its own a message comes after all that was read before it, whatever
-            # the clock said then or says now.
             candidate = replace(candidate, valid_from=from_ms(event_ms))
         verdict = judge(candidate, self._known(one), trust=Trust(trust), cosines=self._cosines(one))
         targets = [self.held[parse_id(name)[1]] for name in verdict.facts]
@@ -289,10 +291,16 @@ class _Applying:
             # The same words from who is trusted more: a version of its own.
             action, targets = "supersede", targets[:1]
         new = self._insert(one, number, turn, trust)
+        planned = [
+            known for known in targets if known.valid_from and known.begins_ms > new.begins_ms
+        ]
+        if action == "supersede" and planned:
+            # What is said of the time until then does not undo what was planned.
+            action, targets = "past", planned
         if action == "past" and targets:
             later = targets[0]
-            ends = max(later.begins_ms, new.begins_ms)
-            self._replace(new, by=later.number, ends_ms=ends)
+            self._replace(new, by=later.number, ends_ms=max(later.begins_ms, new.begins_ms))
+            self.before[new.number] = later.number, new.begins_ms
         elif action == "supersede":
             for known in targets:
                 if _may_replace(known, candidate.kind, trust):
@@ -372,6 +380,9 @@ class _Applying:
         facts.note_extracted(connection, self.notes)
         insert_spans(connection, self.spans)
         facts.supersede(connection, self.replaced)
+        for number, (later, begins_ms) in self.before.items():
+            ended = facts.end_before(connection, number, later=later, at_ms=begins_ms)
+            self.changed |= dict.fromkeys(ended)
         width = self.opened.embedder.ndim * 4
         bare = []
         for number, vectors in self.fresh.items():
