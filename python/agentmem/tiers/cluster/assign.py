@@ -75,6 +75,7 @@ class Settings:
     task_new: float = 0.12
     new: float = 0.157
     new_inside: float = 0.085
+    short: int = 8
     merge: float = 0.55
     merge_vector: float = 0.3
     gap_ms: int = 20 * 60_000
@@ -180,7 +181,9 @@ class Clusterer:
         last = None if key is None else self.sessions.get(key)
         if last is not None and last.scene not in self.scenes:
             last = None
-        opens = row.kind in _OWN or last is None or (last.is_completing and not completes(row.text))
+        opens = row.kind in _OWN or last is None
+        if not opens and row.kind != "tool_result":
+            opens = last.is_completing and not completes(row.text)
         terms = terms_of(row.text, _CHARS.get(row.kind, _REPLY_CHARS))
         scene = self._decide(row, terms, last) if opens or last is None else last.scene
         self._join(scene, (row.tier, row.number))
@@ -255,6 +258,9 @@ class Clusterer:
             closed = last.is_closing or last.is_completing
             if cues.opens or closed or gap or tasks:
                 least = settings.new
+            else:
+                # A few words without any cue go on with what is talked about.
+                least *= min(1.0, len(terms) / settings.short) ** 2
             slot = self._terms.slot_of[current]
             near = float(scores[slot])
             scores[slot] = (
