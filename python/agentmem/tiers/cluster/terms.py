@@ -54,11 +54,9 @@ def has_han(text: str) -> bool:
 
 def is_english(text: str) -> bool:
     """Whether the letters at the beginning of a text are plain Latin ones."""
-    if (head := text[:400]).isascii():
-        return any(map(str.isalpha, head))
-    letters = [letter for letter in head if letter.isalpha()]
-    plain = sum(letter.isascii() for letter in letters)
-    return bool(letters) and plain > _ENGLISH_SHARE * len(letters)
+    head = text[:400]
+    plain = sum(map(str.isalpha, head.encode("ascii", "ignore").decode()))
+    return plain > 0 and plain > _ENGLISH_SHARE * sum(map(str.isalpha, head))
 
 
 def _marked(text: str) -> Iterator[str]:
