@@ -4,7 +4,8 @@
 //! sums over a text's terms in that of the text, whatever other scenes there are: the same history gives the same
 //! numbers to the last bit.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Stands before a term that names one thing.
 pub const IDENTIFIER_MARK: char = '#';
@@ -22,7 +23,7 @@ pub struct TermIndex {
     identifier: f64,
     numbers: FxHashMap<Box<str>, usize>,
     terms: Vec<Term>,
-    families: FxHashMap<Box<str>, FxHashMap<usize, u32>>,
+    families: FxHashMap<Box<str>, BTreeMap<usize, u32>>,
     scenes: Vec<Scene>,
 }
 
@@ -284,8 +285,8 @@ impl TermIndex {
         }
     }
 
-    fn siblings(&self, terms: &[(&str, i64)]) -> FxHashSet<usize> {
-        let mut found = FxHashSet::default();
+    fn siblings(&self, terms: &[(&str, i64)]) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
         for (text, _) in terms {
             let Some(held) = family(text).and_then(|name| self.families.get(name)) else {
                 continue;
