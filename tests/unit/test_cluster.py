@@ -363,3 +363,17 @@ def test_a_run_of_many_pieces_reads_its_scenes_once(tmp_path, monkeypatch, is_me
     else:
         assert (loads, found) == run("whole", 2_000)
         assert loads == 1
+
+
+def test_a_few_words_without_a_cue_go_on_and_data_of_a_tool_begins_nothing():
+    def row(number, kind, text):
+        return Row(tier=0, number=number, kind=kind, session="s", time_ms=number, text=text)
+
+    clusterer = Clusterer({})
+    oven = clusterer.add(row(1, "user", "Our deck oven loses heat, the repair man quoted 1,900."))
+    assert clusterer.add(row(2, "user", "Do I have to close the shop until then?")) == oven
+    longer = "Mrs Halloran wants three tiers with lemon and elderflower for 120 wedding guests."
+    assert clusterer.add(row(3, "user", longer)) != oven
+    wedding = clusterer.add(row(4, "tool_call", '{"command": "bd close shop-4.2"}'))
+    assert clusterer.add(row(5, "tool_result", "closed shop-4.2")) == wedding
+    assert not completes("The error path skips close().")

@@ -56,6 +56,7 @@ class Settings:
         new_inside: The same without any border in the session.
         merge: What two scenes must reach to become one.
         merge_vector: ``vector`` for that.
+        short: Terms from which an opening without a cue counts in full against going on.
         gap_ms: The silence that is a border, in milliseconds.
         most: Members of a scene; a full one is split where it was half full.
         live: Scenes that can be joined; the coldest beyond are dormant.
@@ -182,8 +183,8 @@ class Clusterer:
         if last is not None and last.scene not in self.scenes:
             last = None
         opens = row.kind in _OWN or last is None
-        if not opens and row.kind != "tool_result":
-            opens = last.is_completing and not completes(row.text)
+        if last is not None and last.is_completing and row.kind != "tool_result":
+            opens = opens or not completes(row.text)
         terms = terms_of(row.text, _CHARS.get(row.kind, _REPLY_CHARS))
         scene = self._decide(row, terms, last) if opens or last is None else last.scene
         self._join(scene, (row.tier, row.number))
