@@ -65,6 +65,6 @@ def test_with_all_tiers_more_evidence_is_kept_than_with_facts_alone(
     held = Held(path, embedder, tmp_path / "m", as_facts=False)
     with held.memory:
         found = measure(held, (500, 1_500))
-    print("\n" + report(user, held, found))
+        print("\n" + report(user, held, found))
     for budget in (500, 1_500):
         assert found["context()"][budget] > found["L1 alone"][budget]

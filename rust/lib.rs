@@ -1,7 +1,7 @@
 //! The native core of agentmem: what must be fast, and nothing else.
 //!
 //! Modules call one way: `py -> hybrid -> {snapshot, tail} -> {bm25, ann, rrf, text} -> error`;
-//! `mermaid`, `redact` and `session_lines` stand alone. Only `py` names `PyO3` or numpy, behind the feature `python`.
+//! `mermaid`, `redact`, `session_lines` and `term_index` stand alone. Only `py` names `PyO3` or numpy, behind the feature `python`.
 
 pub mod ann;
 pub mod bits;
@@ -22,6 +22,7 @@ pub mod session_lines;
 pub mod snapshot;
 mod source;
 pub mod tail;
+pub mod term_index;
 pub mod text;
 
 #[cfg(feature = "python")]

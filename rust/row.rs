@@ -10,6 +10,8 @@ pub const LONGEST_SCOPE: usize = 16_384;
 
 /// The tier of conversation turns, whose `subject` is the speaker.
 pub const TURN_TIER: u8 = 0;
+/// The kind of a fact that tells of something that happens.
+const EVENT_KIND: &str = "event";
 
 /// One row of any tier. Times are Unix milliseconds, UTC.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,7 +34,7 @@ pub struct Row {
     pub created_ms: i64,
     /// When what it tells happened.
     pub event_ms: Option<i64>,
-    /// When it began to be true; `created_ms` where absent.
+    /// When it begins to be true; `created_ms` where absent. See [`Fixed::begins_ms`].
     pub valid_from_ms: Option<i64>,
     /// When it ceased to be true.
     pub valid_to_ms: Option<i64>,
@@ -59,6 +61,8 @@ pub struct Fixed {
     pub tier: u8,
     /// See [`Row`].
     pub is_current: bool,
+    /// Whether it tells of something that happens at a time, and is known from when it is told.
+    pub is_event: bool,
     /// See [`Row`].
     pub created_ms: i64,
     /// See [`Row`].
@@ -71,6 +75,25 @@ pub struct Fixed {
     pub priority: i64,
     /// See [`Row`].
     pub trust: i64,
+}
+
+impl Fixed {
+    /// From when it holds. What is planned is known from when it is told: its time is when it happens.
+    #[must_use]
+    pub fn begins_ms(&self) -> i64 {
+        let from = self.valid_from_ms.unwrap_or(self.created_ms);
+        if self.is_event {
+            from.min(self.created_ms)
+        } else {
+            from
+        }
+    }
+
+    /// Whether it depends on the time of asking that it holds.
+    #[must_use]
+    pub fn is_timed(&self) -> bool {
+        self.valid_to_ms.is_some() || self.begins_ms() > self.created_ms
+    }
 }
 
 /// Where a row stands among others: what fusion reads of each candidate.
@@ -126,6 +149,7 @@ impl Row {
         Fixed {
             tier: self.tier,
             is_current: self.is_current,
+            is_event: self.kind == EVENT_KIND,
             created_ms: self.created_ms,
             event_ms: self.event_ms,
             valid_from_ms: self.valid_from_ms,

@@ -189,35 +189,35 @@ pub(crate) enum Verdict {
 /// The rows that are current now and of some tiers, as far as that does not depend on the time of asking.
 #[derive(Debug)]
 pub(crate) struct Current {
-    /// Current, and no end is set.
+    /// Current whenever it is asked.
     pub(crate) bits: Bitset,
-    /// Current, with an end: to be looked at one by one.
-    pub(crate) ending: Vec<u32>,
+    /// Current from or up to some time: to be looked at one by one.
+    pub(crate) timed: Vec<u32>,
     /// `bits` holds every row.
     pub(crate) is_all: bool,
 }
 
-/// What [`Current`] is made of: a row's tier, whether it is current, whether its validity has an end.
+/// What [`Current`] is made of: a row's tier, whether it is current, whether that depends on the time of asking.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {
     pub(crate) tier: u8,
     pub(crate) is_current: bool,
-    pub(crate) has_end: bool,
+    pub(crate) is_timed: bool,
 }
 
 impl Current {
     pub(crate) fn of(rows: u32, tiers: u32, standing: impl Fn(u32) -> Standing) -> Self {
         let mut bits = Bitset::new(rows as usize);
-        let mut ending = Vec::new();
+        let mut timed = Vec::new();
         for row in 0..rows {
             let Standing {
                 tier,
                 is_current,
-                has_end,
+                is_timed,
             } = standing(row);
             if is_current && tiers >> tier & 1 == 1 {
-                if has_end {
-                    ending.push(row);
+                if is_timed {
+                    timed.push(row);
                 } else {
                     bits.insert(row);
                 }
@@ -226,7 +226,7 @@ impl Current {
         let is_all = bits.count() == rows as usize;
         Self {
             bits,
-            ending,
+            timed,
             is_all,
         }
     }

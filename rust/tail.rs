@@ -267,7 +267,7 @@ impl Tail {
             self.standings.push(Standing {
                 tier: prepared.row.tier,
                 is_current: prepared.row.is_current,
-                has_end: prepared.row.valid_to_ms.is_some(),
+                is_timed: prepared.row.fixed().is_timed(),
             });
             let time = prepared.place.time_ms;
             self.time_range = (self.time_range.0.min(time), self.time_range.1.max(time));
@@ -424,7 +424,7 @@ impl Source for Tail {
         let none = Standing {
             tier: 0,
             is_current: false,
-            has_end: false,
+            is_timed: false,
         };
         Arc::new(Current::of(self.rows(), tiers, |row| {
             self.standings.get(row as usize).copied().unwrap_or(none)

@@ -24,6 +24,7 @@ __all__ = [
     "Ranking",
     "SearchResult",
     "StoreIndex",
+    "TermIndex",
     "ToolLog",
     "analyze",
     "analyze_query",
@@ -541,6 +542,41 @@ class SearchResult:
 
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[tuple[int, float]]: ...
+
+@final
+class TermIndex:
+    """Which terms the live scenes of a clusterer hold, by the slots that the caller gives them."""
+
+    units: int
+    """How many openings all scenes hold."""
+
+    def __new__(cls, identifier: float, /) -> TermIndex: ...
+    @property
+    def slots(self) -> int: ...
+    def change(
+        self, slot: int, counts: dict[str, int], terms: Sequence[str] | None = None, /
+    ) -> None:
+        """Take over the counts of these terms of a scene, of all of them where none are named."""
+
+    def leave(self, slot: int, /) -> None:
+        """Empty a slot."""
+
+    def measure(self, slot: int, /) -> float:
+        """Make the length of a scene's weighted counts anew, and keep it."""
+
+    def set_norm(self, slot: int, norm: float, /) -> None:
+        """Keep a length that was measured before."""
+
+    def scores(
+        self, terms: dict[str, int], *, factor: float, sibling: float
+    ) -> NDArray[np.float64]:
+        """How near each scene is to terms, by slot; -inf without anything in common."""
+
+    def scores_with(self, slot: int, /) -> NDArray[np.float64]:
+        """How near each scene is to one of them, by slot; -inf without anything in common."""
+
+    def frequencies(self, slot: int, /) -> dict[str, int]:
+        """What all scenes count of each term of a scene."""
 
 def fuse(
     rankings: Iterable[Iterable[int]],

@@ -193,7 +193,9 @@ class Memory(Operations, Pipeline):
             subject: Whom or what it is about.
             attribute: Which property of the subject.
             value: The property's value, JSON data.
-            valid_from: When it begins to hold; timezone-aware.
+            valid_from: When it begins to hold; timezone-aware. Until then ``recall`` finds it only
+                with ``as_of``, and still finds what it supersedes. A ``kind="event"`` is found at
+                once: of it this is when it happens.
             valid_to: When it stops to hold; timezone-aware.
             priority: 0 to 100.
             sources: Ids of the L0 turns or L1 facts that it rests on.
@@ -290,8 +292,9 @@ class Memory(Operations, Pipeline):
 
         Both signals vote, always: BM25 over the text, cosine over the embedding, fused by RRF. Rows
         of one session lend one another support, and times that the query names lift their rows.
-        Filters hold inside the engine, before ranking. Superseded and expired facts are left out
-        unless ``as_of`` asks for the past.
+        Filters hold inside the engine, before ranking. Facts that are superseded, expired or begin
+        to hold later are left out unless ``as_of`` asks for their time; one that is replaced from a
+        later time on is found up to it. An event is found from when it is told, whenever it is.
 
         Cost: one embedding and one native call (benches/bench_recall.py).
         Source: Cormack, Clarke, Büttcher: Reciprocal Rank Fusion, SIGIR 2009.
@@ -372,7 +375,9 @@ class Memory(Operations, Pipeline):
         limit: int = 100,
         after: str | None = None,
     ) -> list[Fact]:
-        """Return current facts in the order of their ids: stable paging.
+        """Return facts that were not superseded, in the order of their ids: stable paging.
+
+        Facts that expired or begin to hold later are among them: this lists what is stored.
 
         Args:
             where: Conditions, as in ``recall``.

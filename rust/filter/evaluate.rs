@@ -84,15 +84,15 @@ fn narrow(mut bits: Bitset, filter: &Filter, source: &dyn Source, live: &Live) -
     let test = Columns::new(filter);
     if filter.as_of_ms.is_none() {
         let current = source.current(filter.tiers);
-        if !(current.is_all && current.ending.is_empty()) {
-            let ending: Vec<u32> = current
-                .ending
+        if !(current.is_all && current.timed.is_empty()) {
+            let timed: Vec<u32> = current
+                .timed
                 .iter()
                 .copied()
                 .filter(|&row| bits.contains(row) && test.sees(&source.fixed(row)))
                 .collect();
             bits.intersect(&current.bits);
-            for row in ending {
+            for row in timed {
                 bits.insert(row);
             }
         }
@@ -151,11 +151,13 @@ impl<'a> Columns<'a> {
     fn sees(&self, fixed: &Fixed) -> bool {
         let filter = self.filter;
         let is_visible = match filter.as_of_ms {
-            None => fixed.is_current && fixed.valid_to_ms.is_none_or(|end| end > filter.now_ms),
-            Some(at) => {
-                fixed.valid_from_ms.unwrap_or(fixed.created_ms) <= at
-                    && fixed.valid_to_ms.is_none_or(|end| end > at)
+            None => {
+                // A clock that ran ahead at the time of writing hides nothing.
+                fixed.is_current
+                    && fixed.begins_ms() <= filter.now_ms.max(fixed.created_ms)
+                    && fixed.valid_to_ms.is_none_or(|end| end > filter.now_ms)
             }
+            Some(at) => fixed.begins_ms() <= at && fixed.valid_to_ms.is_none_or(|end| end > at),
         };
         let time = fixed.event_ms.unwrap_or(fixed.created_ms);
         is_visible

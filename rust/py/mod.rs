@@ -9,6 +9,7 @@ mod hybrid_index;
 mod mermaid;
 mod ranking;
 mod store_index;
+mod term_index;
 
 use pyo3::prelude::*;
 
@@ -27,6 +28,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<store_index::PreparedRows>()?;
     module.add_class::<hybrid_index::HybridIndex>()?;
     module.add_class::<hybrid_index::SearchResult>()?;
+    module.add_class::<term_index::TermIndex>()?;
     ranking::register(module)?;
     mermaid::register(module)?;
     functions::register(module)

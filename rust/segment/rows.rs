@@ -15,7 +15,10 @@ use crate::source::Standing;
 
 pub(crate) const NAME: &str = "rows";
 const MAGIC: u64 = u64::from_le_bytes(*b"amemrows");
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
+/// Bits of a row's flags.
+const CURRENT_FLAG: u8 = 1;
+const EVENT_FLAG: u8 = 2;
 const FOOTER: usize = 32;
 /// Stands for an absent time.
 const ABSENT: i64 = i64::MIN;
@@ -109,7 +112,9 @@ impl RowsWriter {
         self.lengths.push(length);
         self.length_bytes.push(length_byte);
         self.tiers.push(fixed.tier);
-        self.flags.push(u8::from(fixed.is_current));
+        let current = if fixed.is_current { CURRENT_FLAG } else { 0 };
+        self.flags
+            .push(current | if fixed.is_event { EVENT_FLAG } else { 0 });
         Ok(())
     }
 
@@ -299,7 +304,8 @@ impl Rows {
     pub(crate) fn fixed(&self, row: u32) -> Fixed {
         Fixed {
             tier: self.byte(1, row),
-            is_current: self.byte(2, row) == 1,
+            is_current: self.byte(2, row) & CURRENT_FLAG != 0,
+            is_event: self.byte(2, row) & EVENT_FLAG != 0,
             created_ms: self.value(CREATED, row),
             event_ms: self.optional(EVENT, row),
             valid_from_ms: self.optional(VALID_FROM, row),
@@ -310,10 +316,11 @@ impl Rows {
     }
 
     pub(crate) fn standing(&self, row: u32) -> Standing {
+        let fixed = self.fixed(row);
         Standing {
-            tier: self.byte(1, row),
-            is_current: self.byte(2, row) == 1,
-            has_end: self.optional(VALID_TO, row).is_some(),
+            tier: fixed.tier,
+            is_current: fixed.is_current,
+            is_timed: fixed.is_timed(),
         }
     }
 

@@ -1,16 +1,19 @@
 """Scenes: topics inside a session, activities picked up again, names, pages, bounds."""
 
+import math
+
 import pytest
 
 from agentmem import EmbeddingError, InvalidInputError, Memory
 from agentmem.protocols import GivenEmbeddings
 from agentmem.store import scenes
-from agentmem.tiers.cluster import Clusterer, Profile, Row, Settings, scene_page
+from agentmem.tiers.cluster import Clusterer, Profile, Row, Settings, scene_page, step
 from agentmem.tiers.cluster.cues import closes, completes, read_cues
 from agentmem.tiers.cluster.labels import MAX_LABEL_CHARS, name_scene, summarize
 from agentmem.tiers.cluster.profile import HALF_LIFE_MS, Line
 from agentmem.tiers.cluster.refine import checked
-from agentmem.tiers.cluster.terms import family, is_english, terms_of
+from agentmem.tiers.cluster.term_index import TermIndex
+from agentmem.tiers.cluster.terms import is_english, terms_of
 from agentmem.tiers.steps import cluster_scope
 
 SPACE = GivenEmbeddings("two", 2)
@@ -209,8 +212,6 @@ def test_terms_hold_what_an_activity_is_about():
     assert "the" not in terms_of("the the", 99)
     assert {"咖啡", "#es6"} <= set(terms_of("咖啡 ES6", 99))
     assert {"thanh", "toán"} <= set(terms_of("thanh toán", 99))
-    assert family("#spotter-4te.2") == family("#spotter-4te.31") == "#spotter-4te."
-    assert family("word2") is None
     assert is_english("Plain text.")
     assert not is_english("sửa lỗi thanh toán chữ ký")
     for text in ("", "\0", "\ud800", "🚀" * 50, "x" * 10**6, "((((" * 1000):
@@ -298,3 +299,81 @@ def test_lone_surrogates_hide_no_scene(tmp_path):
         assert memory.verify().ok
         memory.rebuild_index()
         assert memory.recall("login", tiers="L2", embedding=[1, 0])[0].id == scene.id
+
+
+def test_the_native_terms_count_as_arithmetic_does():
+    index = TermIndex(1.2)
+    index.enter(7, {"login": 2, "test": 4}, 1.0)
+    index.enter(9, {"#spotter-4te.31": 2, "kyoto": 2}, 1.0)
+    index.units = 3
+    rare = {count: math.log1p(4 / (count / 2 + 0.5)) for count in (0, 2, 4)}
+    logs = {count: math.log1p(count / 2) for count in (2, 4)}
+    norm = math.hypot(logs[2] * rare[2], logs[4] * rare[4])
+    assert index.norm(7) == pytest.approx(norm)
+    assert index.frequencies(7) == {"login": 2, "test": 4}
+    scores = index.scores({"login": 1, "other": 1}, factor=3.0, sibling=0.0)
+    near = 3.0 * rare[2] ** 2 * logs[2] / math.hypot(rare[2], rare[0]) / norm
+    assert scores[index.slot_of[7]] == pytest.approx(near)
+    assert scores[index.slot_of[9]] == -math.inf
+    # A numbered sibling is another thing; what a scene has itself is none.
+    other = index.scores({"#spotter-4te.2": 1}, factor=1.0, sibling=0.1)
+    assert other[index.slot_of[9]] == pytest.approx(-0.1)
+    same = index.scores({"#spotter-4te.31": 1}, factor=1.0, sibling=0.1)
+    assert same[index.slot_of[9]] > 0
+    index.change(7, {"test": 4}, ["login"])
+    assert index.frequencies(7) == {"test": 4}
+    index.leave(9)
+    assert index.scores({"kyoto": 1}, factor=1.0, sibling=0.0).max() == -math.inf
+    index.enter(11, {"kyoto": 2}, 1.0)
+    assert index.slot_of[11] == 1
+
+
+@pytest.mark.parametrize("is_meddled", [False, True])
+def test_a_run_of_many_pieces_reads_its_scenes_once(tmp_path, monkeypatch, is_meddled):
+    """Between two pieces they stay in memory; where somebody else changes them they are read again."""
+
+    def run(name, piece):
+        loads, decided = [], []
+        load, decide = step._load, step._decide
+
+        def meddling(opened, read):
+            decided.append(read)
+            if is_meddled and len(decided) == 3:
+                with Memory(tmp_path / name, embedder=SPACE) as other:
+                    other.forget(["L0:2"])
+            return decide(opened, read)
+
+        with monkeypatch.context() as patched, Memory(tmp_path / name, embedder=SPACE) as memory:
+            patched.setattr(step, "PIECE", piece)
+            patched.setattr(step, "_load", lambda *given: loads.append(1) or load(*given))
+            patched.setattr(step, "_decide", meddling)
+            for at in range(40):
+                text = f"about {'kyoto trip' if at % 3 else 'login test'} number {at}"
+                memory.capture([{"role": "user", "content": text}], session=f"s{at % 4}")
+            assert memory.consolidate().ok
+            assert memory.verify().ok
+            found = [(one.id, one.label, one.members) for one in memory.scenes()]
+        return len(loads), found
+
+    loads, found = run("pieces", 5)
+    members = {one for *_, held in found for one in held}
+    if is_meddled:
+        assert loads > 1
+        assert members == {f"L0:{nth}" for nth in range(1, 41)} - {"L0:2"}
+    else:
+        assert (loads, found) == run("whole", 2_000)
+        assert loads == 1
+
+
+def test_a_few_words_without_a_cue_go_on_and_data_of_a_tool_begins_nothing():
+    def row(number, kind, text):
+        return Row(tier=0, number=number, kind=kind, session="s", time_ms=number, text=text)
+
+    clusterer = Clusterer({})
+    oven = clusterer.add(row(1, "user", "Our deck oven loses heat, the repair man quoted 1,900."))
+    assert clusterer.add(row(2, "user", "Do I have to close the shop until then?")) == oven
+    longer = "Mrs Halloran wants three tiers with lemon and elderflower for 120 wedding guests."
+    assert clusterer.add(row(3, "user", longer)) != oven
+    wedding = clusterer.add(row(4, "tool_call", '{"command": "bd close shop-4.2"}'))
+    assert clusterer.add(row(5, "tool_result", "closed shop-4.2")) == wedding
+    assert not completes("The error path skips close().")

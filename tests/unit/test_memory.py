@@ -152,6 +152,37 @@ class TestRemember:
             found = memory.recall("leave", embedding=vector(1), as_of=now - timedelta(days=5))
             assert [hit.text for hit in found] == ["on leave"]
 
+    def test_what_begins_later_is_found_then_and_what_it_replaces_until_then(self, tmp_path):
+        now = [datetime(2026, 1, 1, tzinfo=UTC)]
+        start = now[0] + timedelta(days=10)
+        with Memory(tmp_path / "m", embedder=SPACE, clock=lambda: now[0]) as memory:
+            old = memory.remember("rule: the rate is 10", kind="instruction", embedding=vector(1))
+            new = memory.remember(
+                "rule: the rate is 15", kind="instruction", supersedes=old.id, valid_from=start,
+                embedding=vector(1),
+            )  # fmt: skip
+            flight = memory.remember(
+                "Flight to Hue", kind="event", valid_from=start, embedding=vector(1)
+            )
+
+            def seen(**asked):
+                found = [hit.id for hit in memory.recall("rate", embedding=vector(1), **asked)]
+                rules = memory.context("", budget_tokens=200).stable
+                return set(found), [one for one in ("10", "15") if f"rate is {one}" in rules]
+
+            for _ in range(2):
+                assert seen() == ({old.id, flight.id}, ["10"])
+                assert seen(as_of=start)[0] == {new.id, flight.id}
+                assert seen(since=start)[0] == {flight.id}
+                memory._shared.index.fold(settle=True)
+            now[0] = start
+            assert seen() == ({new.id, flight.id}, ["15"])
+            # A clock that ran ahead and was set back hides nothing that it wrote.
+            now[0] = datetime(2027, 1, 1, tzinfo=UTC)
+            ahead = memory.remember("the rate of the future", embedding=vector(1))
+            now[0] = start
+            assert seen()[0] == {new.id, flight.id, ahead.id}
+
     def test_trust_is_the_lowest_of_the_sources(self, memory):
         top = memory.remember("said by the user", embedding=vector(1))
         memory.export(memory.path.parent / "x.jsonl")

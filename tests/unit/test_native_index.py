@@ -287,12 +287,20 @@ def test_time_decides_what_is_seen(open_index: Any) -> None:
         row(2, "word", valid_from_ms=20, valid_to_ms=NOW),
         row(3, "word", valid_to_ms=NOW + 5, event_ms=100),
         row(4, "word", tier=2),
+        row(5, "plan", valid_from_ms=NOW + 5),
+        row(6, "plan", kind="event", valid_from_ms=NOW + 5),
+        row(7, "plan", valid_from_ms=NOW + 5, created_ms=NOW + 9),
+        row(8, "plan", valid_to_ms=NOW + 5),
     ]
     index.apply(rows, [], 1)
     for _ in range(2):
         assert found(index, "word") == {0, 3}
         assert found(index, "word", as_of_ms=15) == {1}
         assert found(index, "word", as_of_ms=20) == {2}
+        # What begins later waits; an event is known, and a clock that ran ahead hides nothing.
+        assert found(index, "plan") == {6, 7, 8}
+        assert found(index, "plan", as_of_ms=NOW) == {6, 8}
+        assert found(index, "plan", as_of_ms=NOW + 5) == {5, 6, 7}
         assert found(index, "word", tiers=0b110) == {0, 3, 4}
         assert found(index, "word", since_ms=100, until_ms=101) == {3}
         assert found(index, "word", since_ms=101) == {0}

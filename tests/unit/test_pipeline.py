@@ -104,6 +104,46 @@ def test_a_value_supersedes_in_one_batch_in_another_and_in_another_session(open_
     assert past.text == "shop rate is twelve"
 
 
+class Plans:
+    """Reads "rate N from +D" as what holds D days later, "trip +D" as an event then."""
+
+    id = "plans-1"
+
+    def extract(self, messages, *, context=()):
+        del context
+        found = []
+        for message in messages:
+            word, *rest = message.text.split()
+            later = message.time + timedelta(days=int(message.text.partition("+")[2] or 0))
+            common = {"text": message.text, "source": message.id, "span": (0, len(message.text))}
+            if word == "trip":
+                found.append(Candidate(kind="event", event_time=later, valid_from=later, **common))
+            else:
+                slot = {"subject": "shop", "attribute": "rate", "value": rest[0]}
+                start = later if "+" in message.text else None
+                found.append(Candidate(kind="fact", valid_from=start, **slot, **common))
+        return found
+
+
+def test_what_is_planned_begins_then_and_a_planned_event_is_known_at_once(open_memory, clock):
+    memory = open_memory(extractor=Plans())
+
+    def said(*texts):
+        memory.capture(say(*texts), session="s")
+        assert memory.consolidate().ok
+        return {hit.text for hit in memory.recall("rate trip", embedding=AT, k=9)}
+
+    assert said("rate ten") == {"rate ten"}
+    assert said("rate twelve from +30", "trip +30") == {"rate ten", "trip +30"}
+    # What is said for the time until then takes its place until then.
+    clock.now += timedelta(days=1)
+    assert said("rate eleven") == {"rate eleven", "trip +30"}
+    later = memory.recall("rate", embedding=AT, as_of=NOW + timedelta(days=40), k=9)
+    assert {hit.text for hit in later} == {"rate twelve from +30", "trip +30"}
+    clock.now += timedelta(days=40)
+    assert said() == {"rate twelve from +30", "trip +30"}
+
+
 def test_what_ended_is_past_and_what_is_said_again_is_a_further_source(open_memory):
     memory = open_memory()
     memory.capture(say("fact user diet is vegan", "fact user diet is vegan."), session="s")

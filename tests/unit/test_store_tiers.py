@@ -143,7 +143,7 @@ def scene(memory, label, at_ms, rows=()):
             connection, scopes.obtain(connection, memory.scope), label=label, text="did it",
             session=None, trust=4, now_ms=5, first_ms=at_ms, last_ms=at_ms,
         )  # fmt: skip
-        changed = sorted({number, *scenes.assign(connection, number, rows)})
+        changed = sorted({number, *scenes.assign(connection, dict.fromkeys(rows, number))})
         rows_now = scene_index_rows(connection, changed)
         transaction.change_many("upsert", 2, dict(zip(changed, rows_now, strict=True)))
         return number
@@ -276,7 +276,7 @@ def test_slots_are_found_in_their_scope_alone(memory):
     fact(memory, "web is fast", subject="web")
     fact(memory.scoped("other"), "the port is 81", subject="web", attribute="port", value=81)
     with memory._shared.database.read() as connection:
-        rows = facts.by_slot(connection, scopes.obtain(connection, ""), "web", "port")
+        rows = facts.by_slots(connection, scopes.obtain(connection, ""), [("web", "port")])
     assert [f"L1:{row.id}" for row in rows] == [here.id]
 
 

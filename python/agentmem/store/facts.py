@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FactRow",
+    "Replaced",
     "by_digests",
     "by_key",
-    "by_slot",
+    "by_slots",
     "count",
     "delete",
+    "end_before",
+    "has_begun",
     "insert_many",
     "keys_present",
     "load",
@@ -93,18 +96,20 @@ def note_extracted(
     )
 
 
-def by_slot(
-    connection: apsw.Connection, scope_id: int, subject: str, attribute: str
+def by_slots(
+    connection: apsw.Connection, scope_id: int, slots: Iterable[tuple[str, str]]
 ) -> list[FactRow]:
-    """Return the current facts of a scope that fill one slot."""
-    return list(
-        _select(
-            connection,
-            "facts.scope_id = ? AND facts.subject = ? AND facts.attribute = ? "
+    """Return the current facts of a scope that fill one of these slots ``(subject, attribute)``."""
+    ids = [
+        row[0]
+        for row in connection.execute(
+            "SELECT facts.id FROM json_each(?) AS wanted CROSS JOIN facts ON facts.scope_id = ? "
+            "AND facts.subject = wanted.value ->> 0 AND facts.attribute = wanted.value ->> 1 "
             "AND facts.superseded_ms IS NULL",
-            (scope_id, subject, attribute),
+            (json.dumps(sorted(slots)), scope_id),
         )
-    )
+    ]
+    return load(connection, ids) if ids else []
 
 
 def of_scope(
@@ -181,15 +186,32 @@ def keys_present(connection: apsw.Connection, scope_id: int, keys: Sequence[str]
     return {row[0] for row in cursor}
 
 
-def supersede(
-    connection: apsw.Connection, number: int, *, by: int, at_ms: int, valid_to_ms: int
-) -> None:
-    """Mark a fact as replaced; its validity ends where it was not ended before."""
-    connection.execute(
-        "UPDATE facts SET superseded_ms = ?1, superseded_by = ?2, "
-        "valid_to_ms = min(coalesce(valid_to_ms, ?3), ?3) WHERE id = ?4",
-        (at_ms, by, valid_to_ms, number),
+class Replaced(NamedTuple):
+    """A fact that another takes the place of: when that was said, and until when it held."""
+
+    id: int
+    by: int
+    at_ms: int
+    valid_to_ms: int
+
+
+def supersede(connection: apsw.Connection, rows: Iterable[Replaced]) -> None:
+    """Mark facts as replaced; their validity ends where it was not ended before."""
+    connection.executemany(
+        "UPDATE facts SET superseded_ms = ?3, superseded_by = ?2, "
+        "valid_to_ms = min(coalesce(valid_to_ms, ?4), ?4) WHERE id = ?1",
+        rows,
     )
+
+
+def end_before(connection: apsw.Connection, number: int, *, later: int, at_ms: int) -> list[int]:
+    """End what held up to ``later`` where a fact that comes between the two begins; return its ids."""
+    rows = connection.execute(
+        "UPDATE facts SET valid_to_ms = ?3 WHERE superseded_by = ?2 AND id <> ?1 "
+        "AND valid_to_ms > ?3 AND coalesce(valid_from_ms, created_ms) <= ?3 RETURNING id",
+        (number, later, at_ms),
+    )
+    return [row[0] for row in rows]
 
 
 def older_versions(connection: apsw.Connection, number: int) -> list[int]:
@@ -248,13 +270,23 @@ def rules(
     return list(
         _select(
             connection,
-            "facts.kind = 'instruction' AND facts.superseded_ms IS NULL AND facts.trust >= ? AND "
-            f"coalesce(facts.valid_from_ms, 0) <= ? AND coalesce(facts.valid_to_ms, ?) >= ? AND "
-            f"{clause}",
-            (trust, now_ms, now_ms + 1, now_ms + 1, *bindings, limit),
+            "facts.kind = 'instruction' AND facts.trust >= ? "
+            "AND (facts.superseded_ms IS NULL OR facts.valid_to_ms > facts.superseded_ms) "
+            "AND coalesce(facts.valid_from_ms, 0) <= max(?, facts.created_ms) "
+            f"AND coalesce(facts.valid_to_ms, ?) > ? AND {clause}",
+            (trust, now_ms, now_ms + 1, now_ms, *bindings, limit),
             "facts.priority DESC, facts.id LIMIT ?",
         )
     )
+
+
+def has_begun(row: FactRow, now_ms: int) -> bool:
+    """Whether a fact holds by now, as recall sees it: an event is known from when it is told.
+
+    A clock that ran ahead at the time of writing hides nothing.
+    """
+    start = row.valid_from_ms
+    return row.kind == "event" or start is None or start <= max(now_ms, row.created_ms)
 
 
 def delete(connection: apsw.Connection, ids: Sequence[int]) -> None:

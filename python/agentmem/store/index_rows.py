@@ -54,7 +54,8 @@ def fact_index_rows(connection: apsw.Connection, ids: Sequence[int]) -> list[Ind
             row.valid_from_ms if row.event_ms is None else row.event_ms,
             row.valid_from_ms,
             row.valid_to_ms,
-            row.superseded_ms is None,
+            # Replaced ahead of time it holds up to its end, as a filter sees.
+            row.superseded_ms is None or (row.valid_to_ms or 0) > row.superseded_ms,
             row.priority,
             row.trust,
             row.subject,

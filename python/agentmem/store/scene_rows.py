@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from agentmem.models import Trust
-from agentmem.store import turns
+from agentmem.store import facts, turns
 from agentmem.store.scenes import scene_of
 
 if TYPE_CHECKING:
     import apsw
 
+    from agentmem.store.facts import FactRow
     from agentmem.store.turns import TurnRow
 
 __all__ = [
@@ -21,11 +22,13 @@ __all__ = [
     "last_fact",
     "last_turn",
     "member_counts",
-    "member_trust",
+    "member_trusts",
     "quoted_turns",
     "recent_sessions",
     "release_superseded",
+    "scenes_changed",
     "scenes_of_facts",
+    "sizes",
     "split_members",
     "turns_after",
 ]
@@ -66,15 +69,15 @@ def last_turn(
 
 def last_fact(
     connection: apsw.Connection, scope_id: int, session: str, *, until: int
-) -> tuple[int, int] | None:
-    """Return the last clustered fact of a session up to a fact: its scene and its number."""
+) -> tuple[int, FactRow] | None:
+    """Return the last clustered fact of a session up to a fact, and its scene."""
     row = connection.execute(
         "SELECT scene_id, facts.id FROM facts JOIN scene_members "
         "ON tier = 1 AND scene_members.row_id = facts.id "
         "WHERE scope_id = ? AND session = ? AND facts.id <= ? ORDER BY facts.id DESC LIMIT 1",
         (scope_id, session, until),
     ).fetchone()
-    return None if row is None else (int(row[0]), int(row[1]))
+    return None if row is None else (int(row[0]), facts.load(connection, [row[1]])[0])
 
 
 def member_counts(connection: apsw.Connection, scope_id: int) -> dict[int, int]:
@@ -93,42 +96,55 @@ def member_counts(connection: apsw.Connection, scope_id: int) -> dict[int, int]:
     )
 
 
-def member_trust(connection: apsw.Connection, number: int) -> int:
-    """Return the lowest trust of what a scene's words are taken from.
+def member_trusts(connection: apsw.Connection, numbers: Sequence[int]) -> dict[int, int]:
+    """Return the lowest trust of what each scene's words are taken from.
 
     Its label and summary quote users, agents and facts; data of tools are members whose words it
     never repeats. A scene of nothing else has the trust of a tool.
     """
-    row = connection.execute(
-        "SELECT min(trust) FROM (SELECT turns.trust AS trust FROM scene_members JOIN turns "
-        "ON turns.id = row_id WHERE scene_id = ?1 AND tier = 0 AND turns.kind <> 'tool_result' "
-        "UNION ALL SELECT facts.trust FROM scene_members JOIN facts ON facts.id = row_id "
-        "WHERE scene_id = ?1 AND tier = 1)",
-        (number,),
-    ).fetchone()
-    return int(Trust.TOOL) if row is None or row[0] is None else int(row[0])
+    found = dict.fromkeys(numbers, int(Trust.TOOL))
+    found |= connection.execute(
+        "SELECT scene_id, min(CASE held.tier WHEN 0 THEN turns.trust ELSE facts.trust END) "
+        "FROM json_each(?) AS wanted CROSS JOIN scene_members AS held ON scene_id = wanted.value "
+        "LEFT JOIN turns ON held.tier = 0 AND turns.id = held.row_id "
+        "LEFT JOIN facts ON held.tier = 1 AND facts.id = held.row_id "
+        "WHERE turns.kind IS NOT 'tool_result' AND coalesce(turns.id, facts.id) IS NOT NULL "
+        "GROUP BY scene_id",
+        (json.dumps(list(numbers)),),
+    )
+    return found
 
 
-def release_superseded(connection: apsw.Connection, number: int) -> None:
-    """Take out of a scene what is no longer there: superseded facts, and rows that are gone."""
+def release_superseded(connection: apsw.Connection, numbers: Sequence[int]) -> None:
+    """Take out of scenes what is no longer there: superseded facts, and rows that are gone."""
     gone = list(
         connection.execute(
-            "SELECT tier, row_id FROM scene_members WHERE scene_id = ?1 AND ("
+            "SELECT scene_id, tier, row_id FROM json_each(?) AS wanted "
+            "CROSS JOIN scene_members ON scene_id = wanted.value WHERE "
             "(tier = 1 AND NOT EXISTS (SELECT 1 FROM facts WHERE facts.id = row_id "
             "AND superseded_ms IS NULL)) OR "
-            "(tier = 0 AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = row_id)))",
-            (number,),
+            "(tier = 0 AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = row_id))",
+            (json.dumps(list(numbers)),),
         )
     )
-    for tier, row_id in gone:
+    connection.executemany(
+        "DELETE FROM scene_members WHERE scene_id = ? AND tier = ? AND row_id = ?", gone
+    )
+    connection.executemany(
+        "DELETE FROM sources WHERE tier = 2 AND row_id = ? AND source_tier = ? AND source_id = ?",
+        gone,
+    )
+
+
+def sizes(connection: apsw.Connection, numbers: Sequence[int]) -> dict[int, int]:
+    """Return how many members each of these scenes has that has any."""
+    return dict(
         connection.execute(
-            "DELETE FROM scene_members WHERE tier = ? AND row_id = ?", (tier, row_id)
+            "SELECT scene_id, count(*) FROM json_each(?) AS wanted "
+            "CROSS JOIN scene_members ON scene_id = wanted.value GROUP BY scene_id",
+            (json.dumps(list(numbers)),),
         )
-        connection.execute(
-            "DELETE FROM sources WHERE tier = 2 AND row_id = ? AND source_tier = ? "
-            "AND source_id = ?",
-            (number, tier, row_id),
-        )
+    )
 
 
 def absent(connection: apsw.Connection, rows: Iterable[tuple[int, int]]) -> bool:
@@ -196,13 +212,21 @@ def change_mark(connection: apsw.Connection) -> int:
     return 0 if row is None else int(row[0])
 
 
-def quoted_turns(connection: apsw.Connection, facts: Sequence[int]) -> dict[int, str]:
+def scenes_changed(connection: apsw.Connection, after: int) -> bool:
+    """Whether since a change, by its number, scenes were written or rows of any tier removed."""
+    row = connection.execute(
+        "SELECT 1 FROM changes WHERE seq > ? AND (tier = 2 OR op = 'remove') LIMIT 1", (after,)
+    ).fetchone()
+    return row is not None
+
+
+def quoted_turns(connection: apsw.Connection, numbers: Sequence[int]) -> dict[int, str]:
     """Return the text of the first turn that each of these facts rests on."""
     first: dict[int, int] = {}
     for fact, turn in connection.execute(
         "SELECT row_id, source_id FROM json_each(?) AS wanted CROSS JOIN sources "
         "ON sources.tier = 1 AND row_id = wanted.value WHERE source_tier = 0 ORDER BY 1, 2",
-        (json.dumps(list(facts)),),
+        (json.dumps(list(numbers)),),
     ):
         first.setdefault(fact, turn)
     texts = {row.id: row.text for row in turns.load(connection, sorted(set(first.values())))}

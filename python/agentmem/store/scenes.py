@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentmem.models import Trust, format_id, from_ms
-from agentmem.store.links import tags_of
+from agentmem.store.links import insert_sources, tags_of
 from agentmem.store.scopes import subtree_clause
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SceneRow",
+    "SceneUpdate",
     "assign",
     "count",
     "current",
@@ -27,10 +28,12 @@ __all__ = [
     "merge",
     "page",
     "scene_of",
+    "scenes_of",
     "to_scene",
     "unassigned",
     "update",
     "version_chain",
+    "words",
 ]
 
 _COLUMNS = (
@@ -96,59 +99,65 @@ def insert(
     return connection.last_insert_rowid()
 
 
-def update(
-    connection: apsw.Connection,
-    number: int,
-    *,
-    label: str,
-    text: str,
-    trust: int,
-    now_ms: int,
-    first_ms: int,
-    last_ms: int,
-    weight: float,
-    state: str,
-    metadata: str = "{}",
-) -> None:
-    """Write what a scene says now; its id and its beginning stay."""
-    connection.execute(
+class SceneUpdate(NamedTuple):
+    """What a scene says now; its id and its beginning stay."""
+
+    label: str
+    text: str
+    trust: int
+    updated_ms: int
+    first_ms: int
+    last_ms: int
+    weight: float
+    state: str
+    metadata: str
+    id: int
+
+
+def update(connection: apsw.Connection, rows: Iterable[SceneUpdate]) -> None:
+    """Write what scenes say now."""
+    connection.executemany(
         "UPDATE scenes SET label = ?, text = ?, trust = ?, updated_ms = ?, first_ms = ?, "
         "last_ms = ?, weight = ?, state = ?, metadata = ? WHERE id = ?",
-        (label, text, trust, now_ms, first_ms, last_ms, weight, state, metadata, number),
+        rows,
     )
 
 
-def assign(connection: apsw.Connection, number: int, rows: Iterable[tuple[int, int]]) -> set[int]:
-    """Put rows ``(tier, row_id)`` into a scene, each out of the one it was in; links follow.
+def assign(connection: apsw.Connection, placed: Mapping[tuple[int, int], int]) -> set[int]:
+    """Put rows ``(tier, row_id)`` into scenes, each out of the one it was in; links follow.
+
+    Args:
+        connection: The write connection, inside the transaction.
+        placed: The scene of each row.
 
     Returns:
         The scenes that lost a row: their index rows changed too.
     """
-    robbed: set[int] = set()
-    for tier, row_id in rows:
-        before = scene_of(connection, tier, row_id)
-        if before == number:
-            continue
-        if before is not None:
-            robbed.add(before)
-            connection.execute(
-                "DELETE FROM sources WHERE tier = 2 AND row_id = ? AND source_tier = ? "
-                "AND source_id = ?",
-                (before, tier, row_id),
-            )
-        connection.execute(
-            "INSERT OR REPLACE INTO scene_members VALUES (?,?,?)", (tier, row_id, number)
+    before = {
+        (tier, row_id): scene
+        for tier, row_id, scene in connection.execute(
+            "SELECT held.tier, held.row_id, held.scene_id FROM json_each(?) AS wanted "
+            "CROSS JOIN scene_members AS held ON held.tier = wanted.value ->> 0 "
+            "AND held.row_id = wanted.value ->> 1",
+            (json.dumps(list(placed)),),
         )
-        connection.execute(
-            "INSERT OR IGNORE INTO sources (tier, row_id, source_tier, source_id) VALUES (2,?,?,?)",
-            (number, tier, row_id),
-        )
-    return robbed
+    }
+    moved = [one for one in placed.items() if before.get(one[0]) != one[1]]
+    connection.executemany(
+        "DELETE FROM sources WHERE tier = 2 AND row_id = ? AND source_tier = ? AND source_id = ?",
+        [(before[row], *row) for row, _ in moved if row in before],
+    )
+    connection.executemany(
+        "INSERT OR REPLACE INTO scene_members VALUES (?,?,?)",
+        [(*row, number) for row, number in moved],
+    )
+    insert_sources(connection, [(2, number, *row) for row, number in moved])
+    return {before[row] for row, _ in moved if row in before}
 
 
 def merge(connection: apsw.Connection, number: int, *, into: int, now_ms: int) -> None:
     """Move every member of a scene into another; the emptied one stays as a pointer to it."""
-    assign(connection, into, members(connection, number))
+    assign(connection, dict.fromkeys(members(connection, number), into))
     connection.execute(
         "UPDATE scenes SET superseded_ms = ?, merged_into = ? WHERE id = ?", (now_ms, into, number)
     )
@@ -160,6 +169,17 @@ def scene_of(connection: apsw.Connection, tier: int, row_id: int) -> int | None:
         "SELECT scene_id FROM scene_members WHERE tier = ? AND row_id = ?", (tier, row_id)
     ).fetchone()
     return None if row is None else int(row[0])
+
+
+def scenes_of(connection: apsw.Connection, tier: int, row_ids: Iterable[int]) -> dict[int, int]:
+    """Return the scene of each of these rows of a tier that is a member of one."""
+    return dict(
+        connection.execute(
+            "SELECT row_id, scene_id FROM json_each(?) AS wanted CROSS JOIN scene_members "
+            "ON tier = ? AND row_id = wanted.value",
+            (json.dumps(list(row_ids)), tier),
+        )
+    )
 
 
 def members(connection: apsw.Connection, number: int) -> list[tuple[int, int]]:
@@ -199,6 +219,17 @@ def load(connection: apsw.Connection, ids: Sequence[int]) -> list[SceneRow]:
     """Return the rows of these ids that exist, in the order of their ids."""
     wanted = (json.dumps(list(ids)),)
     return list(_select(connection, "scenes.id IN (SELECT value FROM json_each(?))", wanted))
+
+
+def words(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Return label and summary of scenes."""
+    return {
+        number: (label, text)
+        for number, label, text in connection.execute(
+            "SELECT id, label, text FROM scenes WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(ids)),),
+        )
+    }
 
 
 def current(connection: apsw.Connection, scope_id: int) -> list[SceneRow]:

@@ -33,6 +33,7 @@ __all__ = [
     "insert_many",
     "load",
     "of_session",
+    "origins",
     "record_bytes",
     "to_turn",
     "trusts",
@@ -116,6 +117,17 @@ def load(connection: apsw.Connection, ids: Sequence[int]) -> list[TurnRow]:
             row[-2] = decode_text(unpack(is_compressed, size, content))
         found.append(TurnRow._make(row))
     return found
+
+
+def origins(connection: apsw.Connection, ids: Iterable[int]) -> dict[int, tuple[int, int | None]]:
+    """Return the trust of turns and their own time in milliseconds, of those that exist."""
+    return {
+        number: (trust, event_ms)
+        for number, trust, event_ms in connection.execute(
+            "SELECT id, trust, event_ms FROM turns WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(sorted(set(ids))),),
+        )
+    }
 
 
 def of_session(

@@ -305,12 +305,13 @@ def _add_stable(made: _Made, connection: apsw.Connection, scope: str, now_ms: in
                 id=persona.id, tier="L3", part="stable", text=text, sources=sources,
                 trust=persona.trust,
             )  # fmt: skip
-            made.add(_Line(item, f"Persona [{persona.id}]:", f"- {escape(text)}"), limit=limit)
+            if made.add(_Line(item, f"Persona [{persona.id}]:", f"- {escape(text)}"), limit=limit):
+                said += [words_of(entry.text) for entry in entries]
     limit = made.used + int(made.budget * INDEX_SHARE)
     newest = scenes.page(connection, scope, MOST_SCENES)
     held = scenes.to_scene(connection, newest)
     for scene in sorted(held, key=lambda one: parse_id(one.id)):
-        if not scene.label.strip() or _is_said(scene.label, said):
+        if all(_is_said(clause, said) for clause in scene.label.split("; ") if clause.strip()):
             continue
         item = ContextItem(
             id=scene.id, tier="L2", part="stable", text=scene.label, sources=scene.members,
@@ -321,7 +322,7 @@ def _add_stable(made: _Made, connection: apsw.Connection, scope: str, now_ms: in
 
 
 def _is_said(text: str, said: Sequence[frozenset[str]]) -> bool:
-    """Whether a rule that is shown says the same."""
+    """Whether a line that is shown says the same."""
     words = words_of(text)
     return any(is_same(words, one) for one in said)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentmem import _native
-from agentmem.models import Candidate, Fact, Trust, format_id, from_ms, to_ms
+from agentmem.models import Candidate, Trust, format_id, from_ms, parse_id, to_ms
 from agentmem.protocols import GivenEmbeddings
 from agentmem.store import cursors, embeddings, facts, jobs, turns
 from agentmem.store.index_rows import fact_index_rows
@@ -24,6 +25,8 @@ from agentmem.tiers.steps import Extracted, existing_scope
 from agentmem.tiers.vectors import embed_texts
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import apsw
 
     from agentmem.opened import Opened
@@ -146,6 +149,37 @@ def _prepare(opened: Opened, scope: str, found: Sequence[Checked]) -> list[_Read
     return ready
 
 
+class _Held(NamedTuple):
+    """A current fact as ``judge`` reads it, and what decides whether it may be replaced."""
+
+    number: int
+    id: str
+    text: str
+    kind: str
+    key: str | None
+    subject: str | None
+    attribute: str | None
+    value: Any
+    trust: Trust
+    event_time: datetime | None
+    valid_from: datetime | None
+    begins_ms: int
+
+    @classmethod
+    def of(cls, row: facts.FactRow, now_ms: int) -> _Held:
+        """Return it from a row."""
+        start = row.valid_from_ms
+        # A clock that ran ahead once must not make all that is said since the past.
+        ran_ahead = start is not None and now_ms < start <= row.created_ms
+        return cls(
+            row.id, format_id(1, row.id), row.text, row.kind, row.key, row.subject, row.attribute,
+            None if row.value is None else json.loads(row.value), Trust(row.trust),
+            None if row.event_ms is None else from_ms(row.event_ms),
+            None if start is None or ran_ahead else from_ms(start),
+            row.created_ms if start is None else start,
+        )  # fmt: skip
+
+
 @dataclass
 class _Applying:
     """One piece in its transaction; run again, it starts from nothing."""
@@ -162,10 +196,20 @@ class _Applying:
     superseded: int = 0
     is_finished: bool = True
     changed: dict[int, None] = field(default_factory=dict)
-    # The facts of this piece, with their vectors.
+    # Current facts that candidates of this piece may touch; the new ones with their vectors.
+    held: dict[int, _Held] = field(default_factory=dict)
     fresh: dict[int, bytes | None] = field(default_factory=dict)
-    # Facts that were read in this transaction, with the rows that they were made of.
-    known: dict[int, tuple[Fact, facts.FactRow]] = field(default_factory=dict)
+    by_digest: dict[int, list[int]] = field(default_factory=dict)
+    by_slot: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    # Trust and own time of the turns that are still there.
+    said: dict[int, tuple[int, int | None]] = field(default_factory=dict)
+    # What is written at the end.
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    notes: list[tuple[int | None, float, str, int]] = field(default_factory=list)
+    spans: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
+    replaced: list[facts.Replaced] = field(default_factory=list)
+    # Of what came between: the fact behind it, and from when it holds.
+    before: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def run(self, start: int, end: int, found: Sequence[_Ready]) -> _Applying:
         """Write a piece; an empty one only settles the job.
@@ -177,8 +221,12 @@ class _Applying:
         cursors.advance(connection, self.scope_id, STEP, self.session, expected=start, to=end)
         embedder = self.opened.embedder
         require_space(connection, (embedder.id, embedder.ndim))
-        for one in found:
-            self._apply(connection, one)
+        if found:
+            self._read(connection, found)
+            number = facts.next_id(connection, "facts")
+            for one in found:
+                number += self._apply(one, number)
+            self._write(connection)
         ordered = sorted(self.changed)
         rows = fact_index_rows(connection, ordered)
         self.transaction.change_many("upsert", 1, dict(zip(ordered, rows, strict=True)))
@@ -196,78 +244,85 @@ class _Applying:
                 cursors.count_run(connection, self.scope_id, STEP, self.session)
         return self
 
-    def _apply(self, connection: apsw.Connection, one: _Ready) -> None:
+    def _read(self, connection: apsw.Connection, found: Sequence[_Ready]) -> None:
+        """Read the turns of the candidates, and the current facts that these may touch."""
+        turn_of = [turn for one in found for _, turn in one.item.sources]
+        self.said = turns.origins(connection, turn_of)
+        same = facts.by_digests(connection, {one.digest for one in found})
+        self.by_digest = {digest: [row.id for row in rows] for digest, rows in same.items()}
+        slots = {
+            (one.item.subject, one.item.attribute)
+            for one in found
+            if one.item.subject is not None and one.item.attribute is not None
+        }
+        filled = facts.by_slots(connection, self.scope_id, slots)
+        for row in filled:
+            self.by_slot.setdefault((row.subject or "", row.attribute or ""), []).append(row.id)
+        near = facts.load(
+            connection, sorted({number for one in found for number in one.neighbours})
+        )
+        for row in (*near, *filled, *(row for rows in same.values() for row in rows)):
+            if row.superseded_ms is None and row.scope == self.scope and row.id not in self.held:
+                self.held[row.id] = _Held.of(row, self.now_ms)
+
+    def _apply(self, one: _Ready, number: int) -> bool:
+        """Judge a candidate; return whether a fact of this number is written for it."""
         ((_, turn),) = one.item.sources
-        found = _turn(connection, turn)
-        if found is None:
+        said = self.said.get(turn)
+        if said is None:
             # It was forgotten since it was read.
-            return
-        trust, event_ms = found
+            return False
+        trust, event_ms = said
         candidate = one.candidate
+        # Without a time of its own a message comes after all that was said before it, whatever the
+        # clock said then or says now.
         if candidate.valid_from is None and event_ms is not None:
             candidate = replace(candidate, valid_from=from_ms(event_ms))
-        # Without a time of its own a message comes after all that was read before it, whatever the
-        # clock said then or says now.
-        known = self._known(connection, one)
-        verdict = judge(
-            candidate,
-            [fact for fact, _ in known],
-            trust=Trust(trust),
-            cosines=self._cosines(one),
-        )
-        held = {fact.id: (fact, row) for fact, row in known}
-        targets = [held[name] for name in verdict.facts if name in held]
+        verdict = judge(candidate, self._known(one), trust=Trust(trust), cosines=self._cosines(one))
+        targets = [self.held[parse_id(name)[1]] for name in verdict.facts]
         action = verdict.action
         if action == "duplicate" and targets:
-            fact, row = targets[0]
-            if fact.trust >= trust:
-                insert_spans(connection, [(1, row.id, 0, turn, *one.candidate.span)])
-                self.known.pop(row.id, None)
-                self.changed[row.id] = None
+            known = targets[0]
+            if known.trust >= trust:
+                self.spans.append((1, known.number, 0, turn, *one.candidate.span))
+                self.changed[known.number] = None
                 self.duplicates += 1
-                return
+                return False
             # The same words from who is trusted more: a version of its own.
             action, targets = "supersede", targets[:1]
-        number = self._insert(connection, one, turn, trust)
-        begins = self._begins(one.item)
+        new = self._insert(one, number, turn, trust)
+        planned = [
+            known for known in targets if known.valid_from and known.begins_ms > new.begins_ms
+        ]
+        if action == "supersede" and planned:
+            # What is said of the time until then does not undo what was planned.
+            action, targets = "past", planned
         if action == "past" and targets:
-            later = targets[0][1]
-            ends = later.created_ms if later.valid_from_ms is None else later.valid_from_ms
-            facts.supersede(
-                connection, number, by=later.id, at_ms=self.now_ms, valid_to_ms=max(ends, begins)
-            )
+            later = targets[0]
+            self._replace(new, by=later.number, ends_ms=max(later.begins_ms, new.begins_ms))
+            self.before[new.number] = later.number, new.begins_ms
         elif action == "supersede":
-            for fact, row in targets:
-                if _may_replace(fact, candidate.kind, trust):
-                    facts.supersede(
-                        connection, row.id, by=number, at_ms=self.now_ms, valid_to_ms=begins
-                    )
-                    self.changed[row.id] = None
+            for known in targets:
+                if _may_replace(known, candidate.kind, trust):
+                    self._replace(known, by=number, ends_ms=new.begins_ms)
                     self.superseded += 1
+        return True
 
-    def _known(self, connection: apsw.Connection, one: _Ready) -> list[tuple[Fact, facts.FactRow]]:
-        """Return the current facts that a candidate may touch, as the transaction sees them."""
-        slots: Sequence[facts.FactRow] = ()
-        if one.item.subject is not None and one.item.attribute is not None:
-            slots = facts.by_slot(connection, self.scope_id, one.item.subject, one.item.attribute)
-        found = (
-            *facts.load(connection, sorted({*one.neighbours, *self.fresh})),
-            *facts.by_digests(connection, [one.digest]).get(one.digest, ()),
-            *slots,
-        )
-        rows = {
-            row.id: row for row in found if row.superseded_ms is None and row.scope == self.scope
+    def _replace(self, fact: _Held, *, by: int, ends_ms: int) -> None:
+        self.replaced.append(facts.Replaced(fact.number, by, self.now_ms, ends_ms))
+        self.changed[fact.number] = None
+        del self.held[fact.number]
+
+    def _known(self, one: _Ready) -> list[_Held]:
+        """Return the current facts that a candidate may touch, as they are by now."""
+        slot = (one.item.subject or "", one.item.attribute or "")
+        numbers = {
+            *one.neighbours,
+            *self.fresh,
+            *self.by_digest.get(one.digest, ()),
+            *self.by_slot.get(slot, ()),
         }
-        ordered = [rows[number] for number in sorted(rows)]
-        new = [row for row in ordered if self.known.get(row.id, (None, None))[1] != row]
-        for fact, row in zip(facts.to_fact(connection, new), new, strict=True):
-            self.known[row.id] = fact, row
-        known = []
-        for fact, row in (self.known[row.id] for row in ordered):
-            # A clock that ran ahead once must not make all that is said since the past.
-            ran_ahead = row.valid_from_ms is not None and row.valid_from_ms > self.now_ms
-            known.append((replace(fact, valid_from=None) if ran_ahead else fact, row))
-        return known
+        return [self.held[number] for number in sorted(numbers) if number in self.held]
 
     def _cosines(self, one: _Ready) -> dict[str, float]:
         """Return how alike a candidate is to the facts around it, by their ids."""
@@ -287,45 +342,59 @@ class _Applying:
                     found[format_id(1, number)] = float(own @ other)
         return found
 
-    def _begins(self, item: NewFact) -> int:
-        """Return from when a fact holds: a clock that ran ahead hides nothing until later."""
-        return self.now_ms if item.valid_from_ms is None else min(item.valid_from_ms, self.now_ms)
+    def _begins(self, one: _Ready) -> int:
+        """Return from when a fact holds: later than now only where it was said to begin later.
 
-    def _insert(self, connection: apsw.Connection, one: _Ready, turn: int, trust: int) -> int:
+        A message's clock that runs ahead hides nothing. An event is known from when it is told.
+        """
+        start = one.item.valid_from_ms
+        if start is None:
+            return self.now_ms
+        is_planned = one.candidate.valid_from is not None and one.item.kind != "event"
+        return start if is_planned else min(start, self.now_ms)
+
+    def _insert(self, one: _Ready, number: int, turn: int, trust: int) -> _Held:
         candidate, item = one.candidate, one.item
-        number = facts.next_id(connection, "facts")
-        facts.insert_many(
-            connection,
-            [(number, self.scope_id, one.digest, item.kind, None, item.session, item.subject,
-              item.attribute, item.value, item.priority, trust, self.now_ms, self._begins(item),
-              item.valid_to_ms, item.metadata, item.text)],
+        begins_ms = self._begins(one)
+        self.rows.append(
+            (number, self.scope_id, one.digest, item.kind, None, item.session, item.subject,
+             item.attribute, item.value, item.priority, trust, self.now_ms, begins_ms,
+             item.valid_to_ms, item.metadata, item.text)
         )  # fmt: skip
         happened = candidate.event_time
         event_ms = None if happened is None else to_ms(happened, argument="event_time")
-        facts.note_extracted(
-            connection, [(event_ms, float(candidate.confidence), self.extractor_id, number)]
-        )
-        insert_spans(connection, [(1, number, 0, turn, *candidate.span)])
-        key, width = embeddings.key_of(1, number), self.opened.embedder.ndim * 4
-        if one.vectors is None:
-            embeddings.add_pending(connection, [key], is_new=True)
-        else:
-            embeddings.insert_vectors(connection, key, one.vectors, width)
+        self.notes.append((event_ms, float(candidate.confidence), self.extractor_id, number))
+        self.spans.append((1, number, 0, turn, *candidate.span))
         self.changed[number] = None
         self.fresh[number] = one.vectors
         self.written += 1
-        return number
+        new = self.held[number] = _Held(
+            number, format_id(1, number), item.text, item.kind, None, item.subject, item.attribute,
+            None if item.value is None else json.loads(item.value), Trust(trust),
+            None if event_ms is None else from_ms(event_ms), from_ms(begins_ms), begins_ms,
+        )  # fmt: skip
+        return new
+
+    def _write(self, connection: apsw.Connection) -> None:
+        facts.insert_many(connection, self.rows)
+        facts.note_extracted(connection, self.notes)
+        insert_spans(connection, self.spans)
+        facts.supersede(connection, self.replaced)
+        for number, (later, begins_ms) in self.before.items():
+            ended = facts.end_before(connection, number, later=later, at_ms=begins_ms)
+            self.changed |= dict.fromkeys(ended)
+        width = self.opened.embedder.ndim * 4
+        bare = []
+        for number, vectors in self.fresh.items():
+            key = embeddings.key_of(1, number)
+            if vectors is None:
+                bare.append(key)
+            else:
+                embeddings.insert_vectors(connection, key, vectors, width)
+        embeddings.add_pending(connection, bare, is_new=True)
 
 
-def _turn(connection: apsw.Connection, number: int) -> tuple[int, int | None] | None:
-    """Return the trust of a turn and its own time; None if it is not there any more."""
-    rows: list[Any] = connection.execute(
-        "SELECT trust, event_ms FROM turns WHERE id = ?", (number,)
-    ).fetchall()
-    return (int(rows[0][0]), rows[0][1]) if rows else None
-
-
-def _may_replace(fact: Fact, kind: str, trust: int) -> bool:
+def _may_replace(fact: _Held, kind: str, trust: int) -> bool:
     """Whether a new fact may take the place of an old one.
 
     What a host keeps under a key is its own to change. What a tool's text says never retires what
@@ -333,6 +402,5 @@ def _may_replace(fact: Fact, kind: str, trust: int) -> bool:
     """
     if fact.key is not None:
         return False
-    if trust < fact.trust and (trust <= Trust.IMPORTED or kind in _WISHES or fact.kind in _WISHES):
-        return False
-    return fact.is_current
+    is_wish = kind in _WISHES or fact.kind in _WISHES
+    return trust >= fact.trust or (trust > Trust.IMPORTED and not is_wish)

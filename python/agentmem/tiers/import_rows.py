@@ -319,10 +319,8 @@ class _Import:
         )  # fmt: skip
         if successor is not None:
             begins, made_ms = successor.valid_from_ms, successor.created_ms
-            facts.supersede(
-                connection, number, by=successor.id, at_ms=now_ms,
-                valid_to_ms=begins if begins is not None else made_ms,
-            )  # fmt: skip
+            ends = made_ms if begins is None else begins
+            facts.supersede(connection, [facts.Replaced(number, successor.id, now_ms, ends)])
         elif row.superseded_ms is not None:
             connection.execute(
                 "UPDATE facts SET superseded_ms = ? WHERE id = ?", (row.superseded_ms, number)

@@ -42,14 +42,14 @@ def abstract_scope(opened: Opened, scope: str) -> Stepped:
         if scope_id is None:
             return Stepped()
         before = change_mark(connection)
-        entries, read = read_entries(connection, scope_id)
+        entries, read = read_entries(connection, scope_id, now_ms)
     is_searched = not isinstance(opened.embedder, GivenEmbeddings)
 
     def operation(transaction: Transaction) -> Stepped:
         connection = transaction.connection
         said, count = entries, read
         if change_mark(connection) != before:
-            said, count = read_entries(connection, scope_id)
+            said, count = read_entries(connection, scope_id, now_ms)
         jobs.done(connection, scope_id, "abstract")
         old = personas.newest(connection, scope)
         if _is_same(connection, old, said):
@@ -68,9 +68,14 @@ def abstract_scope(opened: Opened, scope: str) -> Stepped:
     return opened.database.write(operation)
 
 
-def read_entries(connection: apsw.Connection, scope_id: int) -> tuple[list[PersonaEntry], int]:
-    """Return what the facts and scenes of a scope say now, and how many facts were read."""
-    rows = facts.of_scope(connection, scope_id)
+def read_entries(
+    connection: apsw.Connection, scope_id: int, now_ms: int
+) -> tuple[list[PersonaEntry], int]:
+    """Return what the facts and scenes of a scope say now, and how many facts were read.
+
+    What begins to hold later is read by the first run after that.
+    """
+    rows = [row for row in facts.of_scope(connection, scope_id) if facts.has_begun(row, now_ms)]
     held = scenes_of_facts(connection, scope_id)
     orders = [row.id for row in rows if row.kind in ("instruction", "persona")]
     quoted = quoted_turns(connection, orders)

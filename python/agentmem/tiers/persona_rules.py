@@ -226,14 +226,16 @@ def compose(facts: Iterable[Statement], focuses: Iterable[Focus]) -> list[Person
 
 def _spoken(name: str, facts: Sequence[Statement]) -> list[PersonaEntry]:
     groups: list[list[Statement]] = []
+    terms_of_groups: list[set[str]] = []
     for fact in sorted(facts, key=lambda one: -one.order):
         terms = set(terms_of(_shown(fact.text), MAX_ENTRY_CHARS))
-        for group in groups:
-            if _alike(terms, set(terms_of(_shown(group[0].text), MAX_ENTRY_CHARS))):
+        for group, theirs in zip(groups, terms_of_groups, strict=True):
+            if _alike(terms, theirs):
                 group.append(fact)
                 break
         else:
             groups.append([fact])
+            terms_of_groups.append(terms)
     groups.sort(key=lambda one: (-one[0].priority, -one[0].confidence, -one[0].order))
     kept = sorted(groups[: MOST[name]], key=lambda one: one[0].order)
     return [

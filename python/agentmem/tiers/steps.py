@@ -23,7 +23,8 @@
   ``scene_index_rows`` or ``persona_index_rows``, and ``embeddings.add_pending`` for the text that
   is new: vectors are made later, by whoever runs ``embed_pending``.
 * **Deterministic.** The same rows in the same order give the same rows above, whatever the clock
-  says, in whatever pieces they come. ``opened.now_ms()`` goes into ``created_ms`` only.
+  says, in whatever pieces they come. ``opened.now_ms()`` goes into ``created_ms`` only, and says
+  which facts have begun to hold, of which alone a persona speaks.
 
 A fact that was superseded or forgotten since it was clustered stays a member until its scene is
 worked on again; who forgets rows requests a ``cluster`` job for their scope.

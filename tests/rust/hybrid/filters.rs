@@ -14,12 +14,15 @@ use crate::fixtures::{NDIM, NOW, SCOPES, request, row, vector};
 /// A row as an oracle sees it, and whether a filter lets it through.
 fn lets_through(filter: &Filter, conditions: &str, row: &Row) -> bool {
     let time = row.event_ms.unwrap_or(row.created_ms);
+    let from = row.valid_from_ms.unwrap_or(row.created_ms);
+    let is_known = |at: i64| from <= at || (row.kind == "event" && row.created_ms <= at);
     let visible = match filter.as_of_ms {
-        None => row.is_current && row.valid_to_ms.is_none_or(|to| to > filter.now_ms),
-        Some(at) => {
-            row.valid_from_ms.unwrap_or(row.created_ms) <= at
-                && row.valid_to_ms.is_none_or(|to| to > at)
+        None => {
+            row.is_current
+                && (is_known(filter.now_ms) || from <= row.created_ms || row.kind == "event")
+                && row.valid_to_ms.is_none_or(|to| to > filter.now_ms)
         }
+        Some(at) => is_known(at) && row.valid_to_ms.is_none_or(|to| to > at),
     };
     let scoped = filter.scopes.is_empty()
         || filter.scopes.iter().any(|scope| {

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from agentmem.tiers.cluster.cues import Cues, closes, completes, read_cues
 from agentmem.tiers.cluster.directions import Directions
@@ -55,6 +56,7 @@ class Settings:
         new_inside: The same without any border in the session.
         merge: What two scenes must reach to become one.
         merge_vector: ``vector`` for that.
+        short: Terms from which an opening without a cue counts in full against going on.
         gap_ms: The silence that is a border, in milliseconds.
         most: Members of a scene; a full one is split where it was half full.
         live: Scenes that can be joined; the coldest beyond are dormant.
@@ -74,6 +76,7 @@ class Settings:
     task_new: float = 0.12
     new: float = 0.157
     new_inside: float = 0.085
+    short: int = 8
     merge: float = 0.55
     merge_vector: float = 0.3
     gap_ms: int = 20 * 60_000
@@ -163,6 +166,7 @@ class Clusterer:
         self._rank: dict[int, int] = {}
         self._terms = TermIndex(self.settings.identifier)
         self._directions = Directions(self.scenes)
+        self._placed: tuple[list[int], npt.NDArray[np.intp]] = [], np.zeros(0, np.intp)
         self._unnamed: dict[int, _Unnamed] = {}
         self._made = 0
         self._last = [0, 0]
@@ -178,7 +182,9 @@ class Clusterer:
         last = None if key is None else self.sessions.get(key)
         if last is not None and last.scene not in self.scenes:
             last = None
-        opens = row.kind in _OWN or last is None or (last.is_completing and not completes(row.text))
+        opens = row.kind in _OWN or last is None
+        if last is not None and last.is_completing and row.kind != "tool_result":
+            opens = opens or not completes(row.text)
         terms = terms_of(row.text, _CHARS.get(row.kind, _REPLY_CHARS))
         scene = self._decide(row, terms, last) if opens or last is None else last.scene
         self._join(scene, (row.tier, row.number))
@@ -213,6 +219,19 @@ class Clusterer:
         if row.session is not None:
             self.sessions[row.tier, row.session] = Last.of(scene, row)
 
+    def settle(self, numbers: Mapping[int, int]) -> None:
+        """Go on behind what was written: new scenes have these ids now, and no event is open."""
+        self.scenes = {numbers.get(one, one): profile for one, profile in self.scenes.items()}
+        self._rank = {numbers.get(one, one): rank for one, rank in self._rank.items()}
+        for key, last in self.sessions.items():
+            if last.scene in numbers:
+                self.sessions[key] = replace(last, scene=numbers[last.scene])
+        self._terms.rename(numbers)
+        self._directions.forget(self.scenes)
+        self.cooled = {}
+        self.events = []
+        self.touched = set()
+
     def _join(self, scene: int, member: tuple[int, int]) -> None:
         self.touched.add(scene)
         if self.events and self.events[-1].action == "join" and self.events[-1].scene == scene:
@@ -222,7 +241,7 @@ class Clusterer:
 
     # The decision
 
-    def _decide(self, row: Row, terms: Mapping[str, int], last: Last | None) -> int:
+    def _decide(self, row: Row, terms: dict[str, int], last: Last | None) -> int:
         settings = self.settings
         current = None if last is None else last.scene
         if not self.scenes or (not terms and row.vector is None and current is None):
@@ -240,6 +259,9 @@ class Clusterer:
             closed = last.is_closing or last.is_completing
             if cues.opens or closed or gap or tasks:
                 least = settings.new
+            else:
+                # A few words without any cue go on with what is talked about.
+                least *= min(1.0, len(terms) / settings.short) ** 2
             slot = self._terms.slot_of[current]
             near = float(scores[slot])
             scores[slot] = (
@@ -253,31 +275,30 @@ class Clusterer:
         best = (self._terms.scene_at[int(slot)] for slot in np.flatnonzero(scores == most))
         return min(best, key=self._rank.__getitem__)
 
-    def _scores(self, row: Row, terms: Mapping[str, int], *, points: bool) -> Floats:
+    def _scores(self, row: Row, terms: dict[str, int], *, points: bool) -> Floats:
         """Return how near each scene is to an opening, by slot; -inf without anything in common."""
         settings = self.settings
         index = self._terms
-        numbers = index.numbers(terms)
-        rarities = index.rarities(numbers)
-        weights = rarities * [
-            1.0 if term[0] == IDENTIFIER_MARK else 1.0 + math.log(count)
-            for term, count in terms.items()
-        ]
-        length = math.sqrt(float((weights * weights).sum())) or 1.0
-        dots = index.dots(numbers, weights * rarities)
-        factor = (settings.han if has_han(row.text) else 1.0) / length
-        scores: Floats = factor * dots / index.norms
-        scores[dots <= 0.0] = -math.inf
-        if points and settings.sibling:
-            for scene in index.siblings(terms):
-                _add(scores, index.slot_of[scene], -settings.sibling)
+        scores = index.scores(
+            terms,
+            factor=settings.han if has_han(row.text) else 1.0,
+            sibling=settings.sibling if points else 0.0,
+        )
         cosines = self._directions.cosines(row.vector)
         if len(cosines):
             factor = settings.vector if is_english(row.text) else settings.vector_other
-            at = [index.slot_of[scene] for scene in self._directions.scenes]
+            at = self._slots()
             known = scores[at]
             scores[at] = np.where(known == -math.inf, 0.0, known) + factor * cosines
         return scores
+
+    def _slots(self) -> npt.NDArray[np.intp]:
+        """Return the slots of the scenes that have a direction, in the order of their cosines."""
+        scenes = self._directions.scenes
+        if self._placed[0] is not scenes:
+            slots = np.array([self._terms.slot_of[one] for one in scenes], np.intp)
+            self._placed = scenes, slots
+        return self._placed[1]
 
     # Keeping the scenes
 
@@ -291,8 +312,7 @@ class Clusterer:
         self.scenes[scene] = profile
         self._rank[scene] = len(self._rank)
         self._terms.units += profile.units
-        self._terms.enter(scene, profile.counts)
-        self._terms.norms[self._terms.slot_of[scene]] = profile.norm or 1.0
+        self._terms.enter(scene, profile.counts, profile.norm)
         self._directions.forget()
 
     def _put(self, scene: int, profile: Profile) -> None:
@@ -342,25 +362,27 @@ class Clusterer:
 
     def name_scenes(self) -> None:
         """Name the scenes that came to a milestone, each by what it was then."""
-        identifier = self.settings.identifier
-        for scene, unnamed in self._unnamed.items():
-            profile = self.scenes.get(scene) or self.cooled.get(scene)
-            if profile is not None:
-                profile.label = unnamed.name(identifier)
-        self._unnamed = {}
+        for scene in list(self._unnamed):
+            self._settle_name(scene)
+
+    def _settle_name(self, scene: int) -> None:
+        unnamed = self._unnamed.pop(scene, None)
+        profile = self.scenes.get(scene) or self.cooled.get(scene)
+        if unnamed is not None and profile is not None:
+            profile.label = unnamed.name(self.settings.identifier)
 
     def _nearest(self, scene: int, *, english: bool) -> int | None:
         settings = self.settings
         index = self._terms
         profile = self.scenes[scene]
-        scores: Floats = index.dots_with(scene) / ((profile.norm or 1.0) * index.norms)
+        scores = index.scores_with(scene)
         shared = scores > 0.0
         factor = settings.merge_vector
         if not english:
             factor *= settings.vector_other / settings.vector
         if profile.total is not None:
             cosines = self._directions.cosines(profile.total / np.float32(profile.vectors))
-            at = [index.slot_of[one] for one in self._directions.scenes]
+            at = self._slots()
             scores[at] += factor * cosines
         shared &= scores > settings.merge
         room = settings.most * 3 // 4 - profile.size
@@ -375,7 +397,7 @@ class Clusterer:
         profile = self.scenes[scene]
         settings = self.settings
         if profile.half is None and profile.size >= settings.most // 2:
-            self.name_scenes()
+            self._settle_name(scene)
             profile.snapshot((self._last[0], self._last[1]))
         elif profile.size >= settings.most and profile.half is not None:
             cut = (int(profile.half["cut"][0]), int(profile.half["cut"][1]))
@@ -410,7 +432,7 @@ class _Unnamed:
 
     lines: tuple[Line, ...]
     counts: dict[str, int]
-    frequencies: dict[str, float]
+    frequencies: dict[str, int]
     units: int
 
     def name(self, identifier: float) -> str:
@@ -435,10 +457,6 @@ class _Unnamed:
             return found
 
         return name_scene(self.lines, score)
-
-
-def _add(scores: Floats, slot: int, value: float) -> None:
-    scores[slot] = (0.0 if scores[slot] == -math.inf else scores[slot]) + value
 
 
 def replay(rows: Iterable[Row]) -> Profile:

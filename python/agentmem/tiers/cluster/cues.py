@@ -59,7 +59,7 @@ _CLOSING: Final = re.compile(
     re.IGNORECASE,
 )
 _COMPLETION: Final = re.compile(
-    r"git commit|git push|gh pr (?:create|merge)|\bclose\b|`submit`|^submit\b|\ball done\b",
+    r"git commit|git push|gh pr (?:create|merge)|\b[\w-]+ close [\w./#-]*\d|`submit`|^submit\b|\ball done\b",
     re.IGNORECASE,
 )
 _ACKNOWLEDGEMENT_MARKS: Final = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from agentmem.tiers.cluster.activities import activity_of
@@ -17,7 +18,7 @@ __all__ = ["MAX_LABEL_CHARS", "name_scene", "summarize"]
 
 MAX_LABEL_CHARS: Final = 140
 MAX_SENTENCE_CHARS: Final = 160
-PHRASES: Final = 5
+PHRASES: Final = 7
 SENTENCES: Final = 3
 _MAX_WORDS: Final = 2
 _MAX_HAN: Final = 4
@@ -26,14 +27,15 @@ _MAX_HAN_CLAUSE_CHARS: Final = 24
 _MAX_CLAUSES_CHARS: Final = 100
 _OTHERS: Final = 0.5
 """What words of an agent count beside those of a user."""
-_LATER: Final = 0.35
+_LATER: Final = 0.8
 """What a clause of each later opening counts beside one of the opening before it."""
 _AGAIN: Final = 0.25
 """What a phrase that comes again counts beside the first time."""
-_OPENINGS: Final = 2
-"""How many openings a name is taken from."""
 _SPREAD: Final = 0.6
 """Exponent of a phrase's length: between its sum (0) and its mean (1)."""
+
+_KEPT_LINES: Final = 4_096
+"""Lines whose words are kept: a scene is named again and again by much the same lines."""
 
 Score = Callable[[str], float]
 _Run = list[tuple[str, float, frozenset[str]]]
@@ -68,7 +70,7 @@ def name_scene(lines: Sequence[Line], score: Score) -> str:
     own = [line for line in lines if line.is_own] or list(lines)
     # An answer says less of what it is about than what was asked.
     openings = [line for line in own if not read_cues(line.text).follows] or own
-    clause = _best_clause([line.text for line in openings[:_OPENINGS]], score)
+    clause = _best_clause([line.text for line in openings], score)
     covered = set(terms_of(clause, MAX_LABEL_CHARS))
     activity = activity_of([line.text for line in own])
     name = f"{activity}: {clause}" if activity and clause else clause or activity
@@ -91,24 +93,43 @@ def summarize(lines: Sequence[Line]) -> str:
     chosen = own if len(own) <= SENTENCES else [own[0], own[len(own) // 2], own[-1]]
     said: list[str] = []
     for line in chosen:
-        sentences = [" ".join(match.group().split()) for match in _SENTENCE.finditer(line.text)]
-        best = max(sentences, key=lambda one: min(len(terms_of(one, 400)), 6), default="")
-        sentence = _clip(best, MAX_SENTENCE_CHARS)
+        sentence = _fullest_sentence(line.text)
         if sentence and sentence not in said:
             said.append(sentence)
     return "\n".join(said)
 
 
+@lru_cache(maxsize=_KEPT_LINES)
+def _fullest_sentence(text: str) -> str:
+    """Return the first sentence that says much, or else the one that says most."""
+    sentences = [" ".join(match.group().split()) for match in _SENTENCE.finditer(text)]
+    best = max(sentences, key=lambda one: min(len(terms_of(one, 400)), 6), default="")
+    return _clip(best, MAX_SENTENCE_CHARS)
+
+
+@lru_cache(maxsize=_KEPT_LINES)
+def _clauses(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Return the clauses of a line without greetings, each with its terms."""
+    found = []
+    for match in _CLAUSE.finditer(_FRAME.sub(" ", text)):
+        clause = _LEAD.sub("", " ".join(match.group().split()))
+        clause = _clip(clause, _MAX_HAN_CLAUSE_CHARS if has_han(clause) else _MAX_CLAUSE_CHARS)
+        plain = frozenset(
+            term
+            for term in terms_of(clause, MAX_LABEL_CHARS)
+            if not term.startswith(IDENTIFIER_MARK)
+        )
+        if plain:
+            found.append((clause, plain))
+    return tuple(found)
+
+
 def _best_clause(texts: Sequence[str], score: Score) -> str:
-    """Return the one or two clauses whose terms stand for the scene most, without greetings."""
-    found: list[tuple[float, int, str, set[str]]] = []
+    """Return the one or two clauses whose terms stand for the scene most."""
+    found: list[tuple[float, int, str, frozenset[str]]] = []
     factor = 1.0
     for text in texts:
-        for match in _CLAUSE.finditer(_FRAME.sub(" ", text)):
-            clause = _LEAD.sub("", " ".join(match.group().split()))
-            clause = _clip(clause, _MAX_HAN_CLAUSE_CHARS if has_han(clause) else _MAX_CLAUSE_CHARS)
-            terms = terms_of(clause, MAX_LABEL_CHARS)
-            plain = {term for term in terms if not term.startswith(IDENTIFIER_MARK)}
+        for clause, plain in _clauses(text):
             worth = factor * sum(map(score, sorted(plain)))
             if worth > 0.0:
                 found.append((worth, len(found), clause, plain))
@@ -171,9 +192,7 @@ def _phrases(text: str, score: Score) -> _Run:
     """Return runs of up to two words, or four Chinese characters, that stand for the scene."""
     found: _Run = []
     run: _Run = []
-    for match in _TOKEN.finditer(_FRAME.sub(" ", text)):
-        token = match.group()
-        terms = token_terms(token)
+    for token, terms, plain in _tokens(text):
         worth = max(map(score, terms), default=0.0)
         if is_han(token[0]) or worth <= 0.0:
             found += _windows(run)
@@ -181,9 +200,19 @@ def _phrases(text: str, score: Score) -> _Run:
             if is_han(token[0]):
                 found += _han_phrases(token, score)
             continue
-        plain = frozenset(term for term in terms if not term.startswith(IDENTIFIER_MARK))
-        run.append((token, worth, plain or terms))
+        run.append((token, worth, plain))
     return found + _windows(run)
+
+
+@lru_cache(maxsize=_KEPT_LINES)
+def _tokens(text: str) -> tuple[tuple[str, frozenset[str], frozenset[str]], ...]:
+    """Return the words and marks of a line, each with its terms, and those that name no single thing."""
+    found = []
+    for token in _TOKEN.findall(_FRAME.sub(" ", text)):
+        terms = token_terms(token)
+        plain = frozenset(term for term in terms if not term.startswith(IDENTIFIER_MARK))
+        found.append((token, terms, plain or terms))
+    return tuple(found)
 
 
 def _han_phrases(run: str, score: Score) -> _Run:

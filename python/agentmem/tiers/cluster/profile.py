@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
@@ -116,7 +117,7 @@ class Profile:
 
     def heat(self) -> float:
         """Return the weight on a scale that compares scenes whatever the time is now."""
-        return float(np.log2(max(self.weight, 1e-9))) + self.last_ms / HALF_LIFE_MS
+        return math.log2(max(self.weight, 1e-9)) + self.last_ms / HALF_LIFE_MS
 
     def absorb(self, other: Profile) -> None:
         """Take in all of another scene."""

@@ -11,10 +11,11 @@ from agentmem.store.links import delete_links, source_numbers
 from agentmem.store.scene_rows import release_superseded
 from agentmem.tiers.cluster.assign import replay
 from agentmem.tiers.cluster.rows import fact_row, turn_row
-from agentmem.tiers.cluster.write import emit, update_scene
+from agentmem.tiers.cluster.write import emit, update_scenes
 
 if TYPE_CHECKING:
     from agentmem.store.database import Transaction
+    from agentmem.tiers.cluster.profile import Profile
 
 __all__ = ["members_of", "rederive_scenes"]
 
@@ -36,9 +37,9 @@ def rederive_scenes(transaction: Transaction, numbers: Sequence[int], *, now_ms:
     """
     connection = transaction.connection
     empty: list[int] = []
-    kept: list[int] = []
+    made: dict[int, Profile] = {}
+    release_superseded(connection, numbers)
     for row in scenes.load(connection, numbers):
-        release_superseded(connection, row.id)
         held = scenes.members(connection, row.id)
         if not held:
             empty.append(row.id)
@@ -55,10 +56,10 @@ def rederive_scenes(transaction: Transaction, numbers: Sequence[int], *, now_ms:
         rows += [
             fact_row(one) for one in facts.load(connection, fact_ids) if one.id not in following
         ]
-        update_scene(transaction, row.id, replay(rows), now_ms=now_ms)
-        kept.append(row.id)
-    embeddings.add_pending(connection, [embeddings.key_of(2, number) for number in kept])
-    emit(transaction, kept)
+        made[row.id] = replay(rows)
+    update_scenes(transaction, made, now_ms=now_ms)
+    embeddings.add_pending(connection, [embeddings.key_of(2, number) for number in made])
+    emit(transaction, made)
     if empty:
         embeddings.delete(connection, [embeddings.key_of(2, number) for number in empty])
         delete_links(connection, 2, empty)

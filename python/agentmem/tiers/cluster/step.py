@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING, Final
 from agentmem.store import cursors, facts, jobs, scenes
 from agentmem.store.cursors import StaleCursorError
 from agentmem.store.links import source_numbers
-from agentmem.store.scene_rows import absent, last_fact, last_turn, member_counts, turns_after
+from agentmem.store.scene_rows import (
+    absent,
+    change_mark,
+    last_fact,
+    last_turn,
+    member_counts,
+    scenes_changed,
+    turns_after,
+)
 from agentmem.tiers.cluster.assign import Clusterer, Last, Row
 from agentmem.tiers.cluster.profile import Profile
 from agentmem.tiers.cluster.rederive import members_of, rederive_scenes
 from agentmem.tiers.cluster.refine import refine_scenes
 from agentmem.tiers.cluster.rows import fact_row, make_missing, stored_vectors, turn_row
-from agentmem.tiers.cluster.write import write_scenes
+from agentmem.tiers.cluster.write import Written, write_scenes
 from agentmem.tiers.steps import Stepped, existing_scope
 
 if TYPE_CHECKING:
@@ -37,6 +45,18 @@ FACTS: Final = "cluster.facts"
 
 
 @dataclass(slots=True)
+class _Kept:
+    """The clusterer between two pieces of a run: good while nobody else changes scenes or removes rows.
+
+    ``states`` are those of the scope's scenes, ``mark`` is the last change that they know of.
+    """
+
+    clusterer: Clusterer
+    states: dict[int, str]
+    mark: int
+
+
+@dataclass(slots=True)
 class _Piece:
     """What is read for one write: turns, or facts where no turn is left."""
 
@@ -45,10 +65,8 @@ class _Piece:
     facts_at: int
     turns: list[TurnRow]
     facts: list[FactRow]
-    states: dict[int, str]
-    profiles: dict[int, Profile]
     stale: list[int]
-    sessions: dict[tuple[int, str], Last]
+    kept: _Kept
     followed: dict[int, int]
 
     @property
@@ -63,12 +81,16 @@ def cluster_scope(opened: Opened, scope: str) -> Stepped:
     Scenes whose members were forgotten since are made again from what is left.
     """
     read = written = tries = 0
+    kept: _Kept | None = None
     while True:
         with opened.database.read() as connection:
             scope_id = existing_scope(connection, scope)
             if scope_id is None:
                 return Stepped(read=read, written=written)
-            piece = _read(connection, scope_id)
+            if kept is not None and scenes_changed(connection, kept.mark):
+                kept = None
+            piece = _read(connection, scope_id, kept)
+        kept = None
         now_ms = opened.now_ms()
         try:
             if piece.stale:
@@ -78,16 +100,19 @@ def cluster_scope(opened: Opened, scope: str) -> Stepped:
             clusterer = _decide(opened, piece)
             clusterer.name_scenes()
             refine_scenes(opened.summarizer, clusterer)
-            written += opened.database.write(_operation(opened, piece, clusterer, now_ms))
+            done, mark = opened.database.write(_operation(opened, piece, now_ms))
         except StaleCursorError:
             # Another run, or a forget, came between the reading and the write.
             tries += 1
             if tries == MAX_TRIES:
                 raise
             continue
+        written += done.changed
         read += len(piece.turns) + len(piece.facts)
         if piece.is_last:
             return Stepped(read=read, written=written)
+        clusterer.settle(done.numbers)
+        kept = _Kept(clusterer, piece.kept.states | done.states, mark)
 
 
 def _rederive(transaction: Transaction, scope_id: int, stale: Sequence[int], now_ms: int) -> int:
@@ -96,56 +121,65 @@ def _rederive(transaction: Transaction, scope_id: int, stale: Sequence[int], now
     return len(stale)
 
 
-def _read(connection: apsw.Connection, scope_id: int) -> _Piece:
+def _read(connection: apsw.Connection, scope_id: int, kept: _Kept | None) -> _Piece:
     turns_at = cursors.position(connection, scope_id, TURNS)
     facts_at = cursors.position(connection, scope_id, FACTS)
     new_turns = turns_after(connection, scope_id, after=turns_at, limit=PIECE)
     new_facts = (
         [] if new_turns else facts.of_scope(connection, scope_id, after=facts_at, limit=PIECE)
     )
+    stale: list[int] = []
+    if kept is None:
+        kept = _load(connection, scope_id, stale)
+    piece = _Piece(scope_id, turns_at, facts_at, new_turns, new_facts, stale, kept, {})
+    if stale:
+        return piece
+    sessions = kept.clusterer.sessions
+    for session in dict.fromkeys(row.session for row in new_turns if row.session is not None):
+        if (0, session) not in sessions:
+            before = last_turn(connection, scope_id, session, until=turns_at)
+            if before is not None:
+                sessions[0, session] = Last.of(before[0], turn_row(before[1]))
+    for session in dict.fromkeys(row.session for row in new_facts if row.session is not None):
+        if (1, session) not in sessions:
+            known = last_fact(connection, scope_id, session, until=facts_at)
+            if known is not None:
+                sessions[1, session] = Last.of(known[0], fact_row(known[1]))
+    links = source_numbers(connection, 1, [row.id for row in new_facts])
+    scene_of = scenes.scenes_of(connection, 0, {source for _, tier, source in links if tier == 0})
+    for number, tier, source in links:
+        scene = scene_of.get(source) if tier == 0 else None
+        if scene is not None and scene in kept.states:
+            piece.followed.setdefault(number, scene)
+    return piece
+
+
+def _load(connection: apsw.Connection, scope_id: int, stale: list[int]) -> _Kept:
+    """Return a clusterer over the scenes of a scope; those to be made again go to ``stale``."""
     counts = member_counts(connection, scope_id)
     states: dict[int, str] = {}
-    profiles: dict[int, Profile] = {}
-    stale: list[int] = []
+    live: dict[int, Profile] = {}
     for row in scenes.current(connection, scope_id):
         states[row.id] = row.state
         profile = Profile.parse(row.state)
         if profile is None or members_of(row.metadata) != counts.get(row.id, 0):
             stale.append(row.id)
-        else:
-            profiles[row.id] = profile
-    piece = _Piece(
-        scope_id, turns_at, facts_at, new_turns, new_facts, states, profiles, stale, {}, {}
-    )
-    if stale:
-        return piece
-    for session in dict.fromkeys(row.session for row in new_turns if row.session is not None):
-        before = last_turn(connection, scope_id, session, until=turns_at)
-        if before is not None:
-            piece.sessions[0, session] = Last.of(before[0], turn_row(before[1]))
-    for session in dict.fromkeys(row.session for row in new_facts if row.session is not None):
-        known = last_fact(connection, scope_id, session, until=facts_at)
-        if known is not None:
-            piece.sessions[1, session] = Last(known[0], known[1], 0)
-    for number, tier, source in source_numbers(connection, 1, [row.id for row in new_facts]):
-        if tier == 0 and number not in piece.followed:
-            scene = scenes.scene_of(connection, 0, source)
-            if scene is not None and scene in states:
-                piece.followed[number] = scene
-    return piece
+        elif not profile.is_dormant:
+            live[row.id] = profile
+    return _Kept(Clusterer({} if stale else live), states, change_mark(connection))
 
 
 def _decide(opened: Opened, piece: _Piece) -> Clusterer:
-    profiles = piece.profiles
-    live = {number: profile for number, profile in profiles.items() if not profile.is_dormant}
-    clusterer = Clusterer(live, piece.sessions)
+    clusterer = piece.kept.clusterer
     for row in _rows(opened, piece):
         scene = piece.followed.get(row.number) if row.tier == 1 else None
         if scene is None:
             clusterer.add(row)
             continue
-        if scene not in clusterer.scenes:
-            clusterer.cooled.setdefault(scene, profiles[scene])
+        if scene not in clusterer.scenes and scene not in clusterer.cooled:
+            profile = Profile.parse(piece.kept.states[scene])
+            if profile is not None:
+                clusterer.cooled[scene] = profile
         clusterer.follow(scene, row)
     return clusterer
 
@@ -166,9 +200,11 @@ def _rows(opened: Opened, piece: _Piece) -> list[Row]:
 
 
 def _operation(
-    opened: Opened, piece: _Piece, clusterer: Clusterer, now_ms: int
-) -> Callable[[Transaction], int]:
-    def operation(transaction: Transaction) -> int:
+    opened: Opened, piece: _Piece, now_ms: int
+) -> Callable[[Transaction], tuple[Written, int]]:
+    clusterer, states = piece.kept.clusterer, piece.kept.states
+
+    def operation(transaction: Transaction) -> tuple[Written, int]:
         connection = transaction.connection
         for step, at, rows in (
             (TURNS, piece.turns_at, piece.turns),
@@ -180,19 +216,17 @@ def _operation(
         now = {
             row.id: row.state for row in scenes.load(connection, known) if row.superseded_ms is None
         }
-        if any(
-            now.get(number) != piece.states[number] for number in known if number in piece.states
-        ):
+        if any(now.get(number) != states[number] for number in known if number in states):
             raise StaleCursorError(f"scenes of scope {piece.scope_id} changed")
         members = [one for event in clusterer.events for one in event.rows]
         if absent(connection, members):
             raise StaleCursorError(f"rows of scope {piece.scope_id} are gone")
-        count = write_scenes(
+        done = write_scenes(
             transaction, piece.scope_id, clusterer, now_ms=now_ms, space=opened.embedder
         )
         if piece.is_last:
             jobs.done(connection, piece.scope_id, "cluster")
             jobs.request(connection, piece.scope_id, "abstract", now_ms=now_ms)
-        return count
+        return done, change_mark(connection)
 
     return operation

@@ -14,7 +14,6 @@ from agentmem.tiers.cluster.stopwords import STOP_BIGRAMS, STOP_WORDS
 
 __all__ = [
     "IDENTIFIER_MARK",
-    "family",
     "has_han",
     "is_english",
     "is_han",
@@ -39,7 +38,6 @@ _IDENTIFIER: Final = re.compile(
 )
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _MARK: Final = re.compile(r"[\d_/]|\.[a-z]|[a-z][A-Z]")
-_TRAILING_NUMBER: Final = re.compile(r"\d+$")
 _ENGLISH_SHARE: Final = 0.97
 _SHORT_NUMBER: Final = 3
 
@@ -56,18 +54,9 @@ def has_han(text: str) -> bool:
 
 def is_english(text: str) -> bool:
     """Whether the letters at the beginning of a text are plain Latin ones."""
-    if (head := text[:400]).isascii():
-        return any(map(str.isalpha, head))
-    letters = [letter for letter in head if letter.isalpha()]
-    plain = sum(letter.isascii() for letter in letters)
-    return bool(letters) and plain > _ENGLISH_SHARE * len(letters)
-
-
-def family(term: str) -> str | None:
-    """Return what a numbered identifier shares with its siblings, None for any other term."""
-    if not term.startswith(IDENTIFIER_MARK) or not term[-1].isdigit():
-        return None
-    return _TRAILING_NUMBER.sub("", term)
+    head = text[:400]
+    plain = sum(map(str.isalpha, head.encode("ascii", "ignore").decode()))
+    return plain > 0 and plain > _ENGLISH_SHARE * sum(map(str.isalpha, head))
 
 
 def _marked(text: str) -> Iterator[str]:

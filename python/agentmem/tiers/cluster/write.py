@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem.models import Trust, format_id
 from agentmem.protocols import Embedder, GivenEmbeddings
 from agentmem.store import embeddings, scenes
 from agentmem.store.index_rows import scene_index_rows
-from agentmem.store.scene_rows import member_trust, release_superseded, split_members
+from agentmem.store.scene_rows import (
+    member_trusts,
+    release_superseded,
+    sizes,
+    split_members,
+)
 from agentmem.tiers.cluster.labels import summarize
 
 if TYPE_CHECKING:
@@ -18,7 +23,15 @@ if TYPE_CHECKING:
     from agentmem.tiers.cluster.assign import Clusterer
     from agentmem.tiers.cluster.profile import Profile
 
-__all__ = ["describe", "update_scene", "write_scenes"]
+__all__ = ["Written", "describe", "emit", "update_scenes", "write_scenes"]
+
+
+class Written(NamedTuple):
+    """How many scenes changed, the ids of new ones, and the states that were written."""
+
+    changed: int
+    numbers: dict[int, int]
+    states: dict[int, str]
 
 
 def write_scenes(
@@ -28,8 +41,8 @@ def write_scenes(
     *,
     now_ms: int,
     space: Embedder | GivenEmbeddings,
-) -> int:
-    """Apply the events in their order and return how many scenes were written or changed."""
+) -> Written:
+    """Apply the events in their order."""
     connection = transaction.connection
     numbers: dict[int, int] = {}
 
@@ -44,60 +57,77 @@ def write_scenes(
         return numbers[scene]
 
     changed: set[int] = set()
+    placed: dict[tuple[int, int], int] = {}
     for event in clusterer.events:
         if event.action == "new":
             begin(event.scene)
-        elif event.action == "join":
-            changed |= scenes.assign(connection, number_of(event.scene), event.rows)
-        elif event.action == "merge":
+            continue
+        if event.action == "join":
+            placed |= dict.fromkeys(event.rows, number_of(event.scene))
+            continue
+        changed |= scenes.assign(connection, placed)
+        placed = {}
+        if event.action == "merge":
             into = number_of(event.other)
             scenes.merge(connection, number_of(event.scene), into=into, now_ms=now_ms)
             _retire(transaction, number_of(event.scene), into=into, now_ms=now_ms)
             changed.add(number_of(event.scene))
         else:
             moved = split_members(connection, number_of(event.scene), event.cut)
-            scenes.assign(connection, begin(event.other), moved)
+            scenes.assign(connection, dict.fromkeys(moved, begin(event.other)))
+    changed |= scenes.assign(connection, placed)
     profiles: Mapping[int, Profile] = clusterer.scenes | clusterer.cooled
-    new_text: list[int] = []
-    for scene in sorted(clusterer.touched, key=lambda one: (one < 0, abs(one))):
-        profile = profiles.get(scene)
-        if profile is None:
-            continue
-        number = number_of(scene)
-        if update_scene(transaction, number, profile, now_ms=now_ms):
-            new_text.append(number)
-        changed.add(number)
+    touched = {number_of(one): profiles[one] for one in clusterer.touched if one in profiles}
+    updated = update_scenes(transaction, touched, now_ms=now_ms)
     if not isinstance(space, GivenEmbeddings):
         embeddings.add_pending(
-            connection, [embeddings.key_of(2, number) for number in sorted(new_text)]
+            connection, [embeddings.key_of(2, number) for number in updated.reworded]
         )
+    changed |= touched.keys()
     emit(transaction, changed)
-    return len(changed)
+    return Written(len(changed), numbers, updated.states)
 
 
 def _retire(transaction: Transaction, number: int, *, into: int, now_ms: int) -> None:
     """Leave of a merged scene only that it is one: its words live on in the other."""
     connection = transaction.connection
-    scenes.update(
-        connection, number, label=f"merged into {format_id(2, into)}", text="",
-        trust=int(Trust.TOOL), now_ms=now_ms, first_ms=0, last_ms=0, weight=0.0, state="{}",
+    retired = scenes.SceneUpdate(
+        label=f"merged into {format_id(2, into)}", text="", trust=int(Trust.TOOL),
+        updated_ms=now_ms, first_ms=0, last_ms=0, weight=0.0, state="{}", metadata="{}", id=number,
     )  # fmt: skip
+    scenes.update(connection, [retired])
     embeddings.delete(connection, [embeddings.key_of(2, number)])
 
 
-def update_scene(transaction: Transaction, number: int, profile: Profile, *, now_ms: int) -> bool:
-    """Write what a scene says now, and return whether its words changed."""
+class Updated(NamedTuple):
+    """The states of scenes as they were written, and the scenes whose words changed."""
+
+    states: dict[int, str]
+    reworded: list[int]
+
+
+def update_scenes(
+    transaction: Transaction, profiles: Mapping[int, Profile], *, now_ms: int
+) -> Updated:
+    """Write what scenes say now, without the members that are no longer there."""
     connection = transaction.connection
-    release_superseded(connection, number)
-    old = scenes.load(connection, [number])[0]
-    label, text = describe(profile)
-    metadata = json.dumps({"members": len(scenes.members(connection, number))})
-    scenes.update(
-        connection, number, label=label, text=text, trust=member_trust(connection, number),
-        now_ms=now_ms, first_ms=profile.first_ms, last_ms=profile.last_ms, weight=profile.weight,
-        state=profile.dump(), metadata=metadata,
-    )  # fmt: skip
-    return (old.label, old.text) != (label, text)
+    numbers = sorted(profiles)
+    release_superseded(connection, numbers)
+    trusts, counts = member_trusts(connection, numbers), sizes(connection, numbers)
+    said = scenes.words(connection, numbers)
+    rows = []
+    for number in numbers:
+        profile = profiles[number]
+        label, text = describe(profile)
+        rows.append(scenes.SceneUpdate(
+            label=label, text=text, trust=trusts[number], updated_ms=now_ms,
+            first_ms=profile.first_ms, last_ms=profile.last_ms, weight=profile.weight,
+            state=profile.dump(), metadata=json.dumps({"members": counts.get(number, 0)}),
+            id=number,
+        ))  # fmt: skip
+    scenes.update(connection, rows)
+    reworded = [row.id for row in rows if said[row.id] != (row.label, row.text)]
+    return Updated({row.id: row.state for row in rows}, reworded)
 
 
 def describe(profile: Profile) -> tuple[str, str]:
