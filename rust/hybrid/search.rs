@@ -19,6 +19,8 @@ const LONGEST_QUERY: usize = 1 << 20;
 
 /// First rows of each signal whose neighbours are candidates too, whatever they say themselves.
 const MOST_LENDING: usize = 5;
+/// Rows that these mostly bring: a neighbour on each side.
+const MOST_BESIDE: usize = 4 * MOST_LENDING;
 
 /// What is searched for.
 #[derive(Clone, Debug)]
@@ -160,11 +162,13 @@ impl Signal<'_> {
         let firsts = [&lists.bm25, &lists.ann]
             .into_iter()
             .flat_map(|list| list.iter().take(MOST_LENDING));
+        let mut seen: Vec<u32> = Vec::with_capacity(2 * MOST_LENDING);
         for first in firsts {
             let here = pool.place(first.number);
-            if here.group == 0 {
+            if here.group == 0 || seen.contains(&first.number) {
                 continue;
             }
+            seen.push(first.number);
             for (number, (source, selection)) in self.sources.iter().enumerate() {
                 source.beside(here, &mut |row| {
                     let key = source.keys().get(row as usize).copied();
@@ -315,7 +319,7 @@ fn rank(
         }
     };
     let (bm25, ann) = signal.run(None)?;
-    let mut pool = Pool::with_capacity(bm25.len() + ann.len());
+    let mut pool = Pool::with_capacity(bm25.len() + ann.len() + MOST_BESIDE);
     let mut lists = Lists {
         beside: Vec::new(),
         bm25: pool.take(&bm25, place, |found, rank, score| {
