@@ -157,8 +157,8 @@ def test_the_time_grows_with_the_length_only(reader, unit):
         return time.process_time() - begun
 
     took(2_000)
-    short, long = took(20_000), took(160_000)
-    assert long < 8 * 4 * max(short, 0.002)
+    # What is not linear is not so any time; a busy machine is.
+    assert any(8 * 4 * max(took(20_000), 0.002) > took(160_000) for _ in range(3))
 
 
 @READERS
