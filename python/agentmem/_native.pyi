@@ -158,7 +158,6 @@ class PreparedRows:
 class Hit:
     """One row that fits a query; equal where all fields are, and cheap: a field is made when read."""
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]
     __match_args__: ClassVar[tuple[str, ...]] = (
         "id", "tier", "kind", "text", "score", "bm25_rank", "ann_rank", "relevance", "subject",
         "tags", "metadata", "sources", "scope", "session", "position", "created", "event_time",
@@ -275,6 +274,9 @@ class Hit:
     @property
     def metadata_json(self) -> str:
         """The metadata as it is stored: a JSON object."""
+
+    def asdict(self) -> dict[str, Any]:
+        """Return all fields but the last four by name, as ``__match_args__`` lists them."""
 
     @staticmethod
     def _restore(state: tuple[Any, ...]) -> Hit: ...

@@ -118,18 +118,6 @@ impl NativeHit {
 
 #[pymethods]
 impl NativeHit {
-    /// So that `dataclasses.asdict` and `fields` take a hit as they take what else comes back.
-    #[classattr]
-    fn __dataclass_fields__(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-        let options = PyDict::new(py);
-        for method in ["init", "repr", "eq"] {
-            options.set_item(method, false)?;
-        }
-        py.import("dataclasses")?
-            .call_method("make_dataclass", ("Hit", FIELDS.to_vec()), Some(&options))?
-            .getattr("__dataclass_fields__")
-    }
-
     #[classattr]
     fn __match_args__(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
         PyTuple::new(py, FIELDS)
@@ -292,6 +280,15 @@ impl NativeHit {
     #[getter]
     fn metadata_json(&self) -> &str {
         &self.hit.row.metadata
+    }
+
+    /// All public fields by name.
+    fn asdict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
+        let fields = PyDict::new(slf.py());
+        for name in FIELDS {
+            fields.set_item(name, slf.getattr(name)?)?;
+        }
+        Ok(fields)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

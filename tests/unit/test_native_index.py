@@ -6,10 +6,12 @@ import copy
 import dataclasses
 import json
 import pickle
+import pprint
 import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import orjson
 import pytest
 
 from agentmem import _native
@@ -145,9 +147,14 @@ def test_a_hit_is_a_value(open_index: Any) -> None:
         "Hit(id='L1:7', tier='L1', kind='fact', text='déjà vu 🎉', score="
     )
     assert all(f"{name}=" in repr(first) for name in first.__match_args__)
-    as_dict = dataclasses.asdict(first)
+    as_dict = first.asdict()
     assert list(as_dict) == list(first.__match_args__)
     assert as_dict["tags"] == ("a",)
+    # A class that claims to be a dataclass and has no dict makes orjson read what is not there.
+    assert not dataclasses.is_dataclass(first)
+    with pytest.raises(TypeError):
+        orjson.dumps(first)
+    assert pprint.pformat([first]).startswith("[Hit(")
     match first:
         case _native.Hit(id="L1:7", tags=("a",), text=text):
             assert text == first.text

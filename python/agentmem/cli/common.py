@@ -90,10 +90,14 @@ def open_memory(path: Path, scope: str = "", *, create: bool = False) -> Iterato
 
 def plain(value: Any) -> Any:
     """Return a value as JSON data; a span of time in seconds."""
+    from agentmem._native import Hit
+
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
         }
+    if isinstance(value, Hit):
+        return plain(value.asdict())
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, timedelta):

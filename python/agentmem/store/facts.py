@@ -186,6 +186,13 @@ def keys_present(connection: apsw.Connection, scope_id: int, keys: Sequence[str]
     return {row[0] for row in cursor}
 
 
+# What a fact replaced, directly or by a replaced one.
+OLDER = (
+    "WITH RECURSIVE older(id) AS (SELECT id FROM facts WHERE superseded_by = ?1 "
+    "UNION SELECT facts.id FROM facts JOIN older ON facts.superseded_by = older.id)"
+)
+
+
 class Replaced(NamedTuple):
     """A fact that another takes the place of: when that was said, and until when it held."""
 
@@ -195,13 +202,35 @@ class Replaced(NamedTuple):
     valid_to_ms: int
 
 
-def supersede(connection: apsw.Connection, rows: Iterable[Replaced]) -> None:
-    """Mark facts as replaced; their validity ends where it was not ended before."""
+def supersede(connection: apsw.Connection, rows: Sequence[Replaced]) -> list[int]:
+    """Mark facts as replaced; their validity ends where it was not ended before.
+
+    An event is known from when it is told, so it ends when another is told instead. A fact that had
+    not begun never will: what held up to it holds up to the new one.
+
+    Returns:
+        The ids of those older facts, whose end has moved.
+    """
     connection.executemany(
-        "UPDATE facts SET superseded_ms = ?3, superseded_by = ?2, "
-        "valid_to_ms = min(coalesce(valid_to_ms, ?4), ?4) WHERE id = ?1",
+        "UPDATE facts SET superseded_ms = ?3, superseded_by = ?2, valid_to_ms = "
+        "min(coalesce(valid_to_ms, ?4), ?4, CASE kind WHEN 'event' THEN ?3 ELSE ?4 END) "
+        "WHERE id = ?1",
         rows,
     )
+    moved: list[int] = []
+    for row in rows:
+        begun = connection.execute(
+            "SELECT 1 FROM facts WHERE id = ? AND coalesce(valid_from_ms, created_ms) <= ?",
+            (row.id, row.valid_to_ms),
+        ).fetchone()
+        if begun is None:
+            older = connection.execute(
+                f"{OLDER} UPDATE facts SET valid_to_ms = ?2 "
+                "WHERE id IN (SELECT id FROM older) AND valid_to_ms > ?2 RETURNING id",
+                (row.id, row.valid_to_ms),
+            )
+            moved += [number for (number,) in older]
+    return moved
 
 
 def end_before(connection: apsw.Connection, number: int, *, later: int, at_ms: int) -> list[int]:
@@ -217,9 +246,7 @@ def end_before(connection: apsw.Connection, number: int, *, later: int, at_ms: i
 def older_versions(connection: apsw.Connection, number: int) -> list[int]:
     """Return the ids of everything that this fact replaced, directly or by a replaced one."""
     rows = connection.execute(
-        "WITH RECURSIVE older(id) AS (SELECT id FROM facts WHERE superseded_by = ?1 "
-        "UNION SELECT facts.id FROM facts JOIN older ON facts.superseded_by = older.id) "
-        "SELECT id FROM older ORDER BY id",
+        f"{OLDER} SELECT id FROM older ORDER BY id",
         (number,),
     )
     return [row[0] for row in rows]

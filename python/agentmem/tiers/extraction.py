@@ -379,7 +379,7 @@ class _Applying:
         facts.insert_many(connection, self.rows)
         facts.note_extracted(connection, self.notes)
         insert_spans(connection, self.spans)
-        facts.supersede(connection, self.replaced)
+        self.changed |= dict.fromkeys(facts.supersede(connection, self.replaced))
         for number, (later, begins_ms) in self.before.items():
             ended = facts.end_before(connection, number, later=later, at_ms=begins_ms)
             self.changed |= dict.fromkeys(ended)

@@ -215,9 +215,9 @@ class FactRows:
         """Mark facts as replaced by a new one; the index learns that they are past."""
         self.flush()
         end = item.valid_from_ms if item.valid_from_ms is not None else self.made_ms
-        facts.supersede(
+        moved = facts.supersede(
             self.connection, [facts.Replaced(number, new, self.made_ms, end) for number in old]
         )
-        ordered = sorted(old)
+        ordered = sorted({*old, *moved})
         for number, row in zip(ordered, fact_index_rows(self.connection, ordered), strict=True):
             self.transaction.change("upsert", 1, number, row)

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from agentmem.models import Candidate, Message
+from agentmem.tiers.candidates import MAX_TEXT
 from agentmem.tiers.extract.chinese import read_chinese
 from agentmem.tiers.extract.dates import Dated, find_dates
 from agentmem.tiers.extract.english import read_english
@@ -225,6 +226,9 @@ def _read(message: Message, read: Callable[[Heard], list[Found]]) -> list[Candid
     candidates: list[Candidate] = []
     for one in heard(message):
         for found in read(one):
+            # Pasted data without a space is one word of a sentence.
+            if len(found.text) > MAX_TEXT:
+                continue
             if offsets is not None:
                 found.start, found.end = offsets[found.start], offsets[found.end]
             candidates.append(_candidate(found, message))
