@@ -90,7 +90,7 @@ def open_memory(path: Path, scope: str = "", *, create: bool = False) -> Iterato
 
 def plain(value: Any) -> Any:
     """Return a value as JSON data; a span of time in seconds."""
-    from agentmem._native import Hit
+    from agentmem import Hit
 
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
