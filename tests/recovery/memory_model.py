@@ -94,6 +94,13 @@ class Expected:
                     memory.get(id)
                 except NotFoundError:
                     lost.append(id)
+            for id in sorted(self.past & self.unsure):
+                # A forget that was under way may have been done before the kill.
+                try:
+                    memory.get(id)
+                except NotFoundError:
+                    self.past.discard(id)
+                    self.gone.add(id)
             here = [(id, *row) for id, row in self.current.items() if listed.get(id) == row[0]]
             found = memory.recall_many(
                 [" ".join(text.split()[:2]) for _, text, _ in here],
