@@ -451,30 +451,6 @@ def test_awaited(tmp_path):
     assert compacted.replaced
 
 
-class TestLargeLogs:
-    def test_calls_without_results_stay_linear(self, memory):
-        calls = [openai_pair(number, "")[0] for number in range(12_000)]
-        memory.capture(calls, session="s")
-        assert memory.capture(openai_pair(12_000, "late"), session="s").new == 2
-        steps = memory.canvas("s").steps
-        assert len(steps) == 12_001
-        assert {step.outcome for step in steps[:-1]} == {"error"}
-
-    def test_one_batch_of_thousands(self, memory):
-        calls = [openai_pair(number, "")[0]["tool_calls"][0] for number in range(4_000)]
-        memory.capture([{"role": "assistant", "tool_calls": calls}], session="s")
-        results = [openai_pair(number, f"r{number}")[1] for number in reversed(range(4_000))]
-        memory.capture(results, session="s")
-        assert memory.expand("c1") == "r0"
-        assert memory.expand("c4000") == "r3999"
-
-    def test_a_huge_result_comes_back(self, memory):
-        text = "a line of a log 12345\n" * 500_000
-        memory.capture(openai_pair(1, text), session="s")
-        assert memory.expand("c1") == text
-        assert memory.expand("c1", max_tokens=40).endswith("characters left out]")
-
-
 def test_a_store_of_the_first_schema_takes_captures(tmp_path, monkeypatch):
     newest = migrations.MIGRATIONS
     folder = tmp_path / "memory"

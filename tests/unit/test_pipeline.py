@@ -16,17 +16,10 @@ NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 AT = [1.0, 0.0]
 
 
-class Clock:
-    def __init__(self):
-        self.now = NOW
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
-def clock():
-    return Clock()
+def clock(clock):
+    clock.now = NOW
+    return clock
 
 
 @pytest.fixture

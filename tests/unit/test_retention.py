@@ -4,7 +4,7 @@ import itertools
 import random
 import shutil
 import threading
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -17,19 +17,6 @@ from agentmem.store.folder import folder_bytes
 from agentmem.store.retention import live_bytes
 
 DAY = timedelta(days=1)
-
-
-class Clock:
-    def __init__(self):
-        self.now = datetime(2026, 1, 1, tzinfo=UTC)
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
 
 
 @pytest.fixture
