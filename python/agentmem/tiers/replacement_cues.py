@@ -65,7 +65,8 @@ CUES: Final = {
         r"|should (?:we|i)|wonder(?:ing)?|looking (?:into|at)|dunno|not sure|oughta|ought to"
         r"|hop(?:e|ing)|wish|if|probably|want(?:s)? to|would like|plan(?:s|ning)? to|interview"
         r"|someday|at some point|one day|trying",
-        r"có khi|có lẽ|có thể|chắc|chac|tính|tinh|(?<!quyết )(?<!quy )định|(?<!quyet )(?<!quy )dinh|hay là|hay mình|không nhỉ|chưa biết"
+        r"có khi|có lẽ|có thể|chắc|chac|tính|tinh|(?<!quyết )(?<!quy )định"
+        r"|(?<!quyet )(?<!quy )dinh|hay là|hay mình|không nhỉ|chưa biết"
         r"|có nên|co nen|nếu|neu|muốn|muon|thử|ước gì",
         han=r"可能|也许|要不|想|考虑|打算|说说而已|咋样|吗|如果|或许|希望|不知道",
     ),
