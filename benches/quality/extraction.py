@@ -18,14 +18,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from benches.corpus import data_folder
 
+from agentmem.embedding import resolve_embedder
 from agentmem.models import Candidate, Message, Trust
 from agentmem.protocols import Extractor
 from agentmem.tiers.conflict import judge
 from agentmem.tiers.extract import LinearExtractor, RuleExtractor
+from agentmem.tiers.vectors import embed_texts
 
-__all__ = ["Line", "Score", "lines", "main", "score", "score_line"]
+__all__ = ["Held", "Line", "Score", "lines", "main", "memories", "score", "score_line"]
 
 DEVELOPMENT = Path(__file__).parent / "labels" / "extraction.jsonl"
 
@@ -55,7 +58,9 @@ class Line:
 
 
 @dataclass
-class _Held:
+class Held:
+    """A candidate as a known fact."""
+
     id: str
     candidate: Candidate
     trust: Trust = Trust.USER
@@ -194,7 +199,7 @@ def score_line(line: Line, given: Sequence[Candidate], result: Score) -> dict[st
     return {facts[at]["id"]: by for at, by in matched.items()}
 
 
-def _memories(labelled: Sequence[Line]) -> dict[str, str]:
+def memories(labelled: Sequence[Line]) -> dict[str, str]:
     """Return whose memory each scope is of: one where a label says that a fact touches another."""
     told = {fact["id"]: line.scope for line in labelled for fact in line.label["facts"]}
     owner = {line.scope: line.scope for line in labelled}
@@ -207,13 +212,35 @@ def _memories(labelled: Sequence[Line]) -> dict[str, str]:
     return owner
 
 
+class Cosines:
+    """Cosines of the packaged embedder, as the pipeline hands them to ``judge``."""
+
+    def __init__(self) -> None:
+        self._embedder = resolve_embedder(None)
+        self._vectors: dict[str, np.ndarray] = {}
+
+    def __call__(self, one: Candidate, known: Sequence[Held]) -> dict[str, float]:
+        """Return the cosine of a candidate to each known fact by its id."""
+        if not known:
+            return {}
+        own = self._vector(one.text)
+        return {fact.id: float(own @ self._vector(fact.candidate.text)) for fact in known}
+
+    def _vector(self, text: str) -> np.ndarray:
+        if text not in self._vectors:
+            (made,) = embed_texts(self._embedder, [text])
+            self._vectors[text] = np.frombuffer(made[: self._embedder.ndim * 4], np.float32)
+        return self._vectors[text]
+
+
 def score(labelled: Sequence[Line], extractor: Extractor) -> dict[str, Score]:
     """Return the counts of each language, replacements judged in the order of time."""
+    cosines = Cosines()
     scores: dict[str, Score] = defaultdict(Score)
-    held: dict[str, list[_Held]] = defaultdict(list)
+    held: dict[str, list[Held]] = defaultdict(list)
     ids: dict[str, str] = {}
     retired: dict[str, str] = {}
-    owner = _memories(labelled)
+    owner = memories(labelled)
     for line in sorted(labelled, key=lambda one: datetime.fromisoformat(one.label["time"])):
         message = line.message
         # What the pipeline does before it judges: without a beginning a fact holds from when it was said.
@@ -224,8 +251,8 @@ def score(labelled: Sequence[Line], extractor: Extractor) -> dict[str, Score]:
         matched = score_line(line, given, scores[line.label["language"]])
         live = held[owner[line.scope]]
         for by, one in enumerate(given):
-            new = _Held(f"{line.label['id']}/{by}", one)
-            verdict = judge(one, live)
+            new = Held(f"{line.label['id']}/{by}", one)
+            verdict = judge(one, live, cosines=cosines(one, live))
             if verdict.action == "duplicate":
                 new.id = verdict.facts[0]
             else:

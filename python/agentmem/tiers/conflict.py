@@ -2,18 +2,20 @@
 
 What decides, in this order: the same words; a slot (subject and attribute) that holds one value; a
 preference turned round; a statement that says it ends or changes what another says; the same
-statement with another number. A cosine alone decides nothing: statements that differ in a digit, a
-name or a "not" are close to every embedder.
+statement with another number; where no rule fires, the learnt weights of ``replacement.py``. A
+cosine alone decides nothing: statements that differ in a digit, a name or a "not" are close to every
+embedder.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agentmem.models import Judgement, Trust
 from agentmem.tiers.conflict_text import Features, features, words_of
+from agentmem.tiers.replacement import ReplacementModel, packaged_replacement
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -114,6 +116,7 @@ def judge(
     *,
     trust: Trust = Trust.USER,
     cosines: Mapping[str, float] | None = None,
+    model: ReplacementModel | None = None,
 ) -> Judgement:
     """Return what a candidate is to the current facts of its scope.
 
@@ -124,6 +127,7 @@ def judge(
             caller bounds them to one scope.
         trust: Where the candidate came from. It replaces nothing that is trusted more.
         cosines: For near-duplicates, the cosine of the candidate to a known fact by its id.
+        model: The learnt weights; those of the package if None.
 
     Returns:
         ``new``; ``duplicate`` of one fact; ``supersede`` of one or more; or ``past`` where what it
@@ -139,7 +143,9 @@ def judge(
         ):
             return Judgement("duplicate", (fact.id,))
     held = [fact for fact in known if fact.trust <= trust]
-    for rule in (_by_slot, _by_turn, _by_cue, _by_number):
+    model = model or packaged_replacement()
+    by_cue, by_weights = partial(_by_cue, model=model), partial(_by_weights, model=model)
+    for rule in (_by_slot, _by_turn, by_cue, _by_number, by_weights):
         replaced = rule(candidate, own, held)
         if replaced:
             later = [fact for fact in replaced if _began_later(fact, candidate)]
@@ -278,8 +284,13 @@ def _by_turn(candidate: Candidate, own: Features, known: Sequence[Known]) -> lis
     return replaced
 
 
-def _by_cue(candidate: Candidate, own: Features, known: Sequence[Known]) -> list[Known]:
-    """A statement that says that something ends or is other now, and what it speaks of."""
+def _by_cue(
+    candidate: Candidate, own: Features, known: Sequence[Known], *, model: ReplacementModel
+) -> list[Known]:
+    """A statement that says that something ends or is other now, and what it speaks of.
+
+    What the learnt weights find most unlikely stays: "is back" is said of more than it was before.
+    """
     ends = candidate.ends or own.is_ended
     if not ends and not own.is_change and not own.is_now:
         return []
@@ -328,7 +339,8 @@ def _by_cue(candidate: Candidate, own: Features, known: Sequence[Known]) -> list
             - (0.2 if is_counted else 0)
         ):
             continue
-        scored.append((score, len(shared), fact))
+        if model.is_possible(candidate, fact):
+            scored.append((score, len(shared), fact))
     if not scored:
         return []
     best = max(one[:2] for one in scored)
@@ -380,3 +392,13 @@ def _by_number(candidate: Candidate, own: Features, known: Sequence[Known]) -> l
         elif _is_other_number(own, other) and own.topic == other.topic:
             replaced.append(fact)
     return replaced
+
+
+def _by_weights(
+    candidate: Candidate, own: Features, known: Sequence[Known], *, model: ReplacementModel
+) -> list[Known]:
+    """The one that the candidate most likely replaces by the learnt weights, if likely enough."""
+    if not own.topic:
+        return []
+    likely = [fact for fact in known if model.is_likely(candidate, fact)]
+    return [max(likely, key=lambda fact: model.score(candidate, fact))] if likely else []
