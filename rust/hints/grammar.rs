@@ -31,7 +31,7 @@ pub(super) fn mentions(whole: &str) -> Vec<Mention> {
         .char_indices()
         .nth(LONGEST)
         .map_or(whole.len(), |(at, _)| at);
-    let folded = text::fold_base(whole.get(..end).unwrap_or_default());
+    let folded = narrow(text::fold_base(whole.get(..end).unwrap_or_default()));
     let reader = Reader {
         tokens: tokens(&folded),
     };
@@ -49,6 +49,24 @@ pub(super) fn mentions(whole: &str) -> Vec<Mention> {
         }
     }
     found
+}
+
+/// The text with digits and letters of full width as those of ASCII: `２０２５`, `Ｑ２`.
+fn narrow(text: String) -> String {
+    let is_wide = |c: char| matches!(c, '\u{ff01}'..='\u{ff5e}');
+    if !text.contains(is_wide) {
+        return text;
+    }
+    text.chars()
+        .map(|c| {
+            let ascii = u32::from(c).wrapping_sub(0xfee0);
+            if is_wide(c) {
+                char::from_u32(ascii).unwrap_or(c).to_ascii_lowercase()
+            } else {
+                c
+            }
+        })
+        .collect()
 }
 
 pub(super) fn is_year(number: i64) -> bool {
@@ -189,6 +207,7 @@ impl Reader<'_> {
                     "night" => Mention::Days(-1, -1),
                     "week" | "weekend" => Mention::Week(-1),
                     "month" => Mention::Months(-1),
+                    "quarter" => Mention::Quarters(-1),
                     "year" => Mention::Years(-1),
                     _ => {
                         let days = count(next)? * unit_days(self.get(at + 2))?;
@@ -201,6 +220,7 @@ impl Reader<'_> {
                 let mention = match next {
                     "week" | "weekend" => Mention::Week(0),
                     "month" => Mention::Months(0),
+                    "quarter" => Mention::Quarters(0),
                     "year" => Mention::Years(0),
                     _ => return None,
                 };
@@ -239,7 +259,7 @@ impl Reader<'_> {
     }
 
     fn vietnamese(&self, at: usize) -> Read {
-        let fixed: [(&[&str], Mention); 16] = [
+        let fixed: [(&[&str], Mention); 19] = [
             (&["hom", "nay"], Mention::Days(0, 0)),
             (&["hom", "qua"], Mention::Days(-1, -1)),
             (&["toi", "qua"], Mention::Days(-1, -1)),
@@ -252,6 +272,9 @@ impl Reader<'_> {
             (&["thang", "truoc"], Mention::Months(-1)),
             (&["thang", "roi"], Mention::Months(-1)),
             (&["thang", "vua"], Mention::Months(-1)),
+            (&["quy", "nay"], Mention::Quarters(0)),
+            (&["quy", "truoc"], Mention::Quarters(-1)),
+            (&["quy", "roi"], Mention::Quarters(-1)),
             (&["nam", "nay"], Mention::Years(0)),
             (&["nam", "ngoai"], Mention::Years(-1)),
             (&["nam", "truoc"], Mention::Years(-1)),
@@ -349,7 +372,11 @@ impl Reader<'_> {
         let is_week = matches!(unit, "周" | "週")
             || (unit == "星" && self.get(at + 2 + one) == "期")
             || (unit == "礼" && self.get(at + 2 + one) == "拜");
+        let is_quarter = unit == "季";
+        let quarter = 2 + one + usize::from(self.get(at + 2 + one) == "度");
         match self.get(at) {
+            "上" if is_quarter => return Some((Mention::Quarters(-1), quarter)),
+            "这" | "這" | "本" if is_quarter => return Some((Mention::Quarters(0), quarter)),
             "今" if matches!(unit, "天" | "晚") => return Some((Mention::Days(0, 0), 2)),
             "昨" if matches!(unit, "天" | "晚" | "日") => {
                 return Some((Mention::Days(-1, -1), 2));

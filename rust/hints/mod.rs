@@ -48,6 +48,10 @@ enum Mention {
         first: i64,
         count: i64,
     },
+    /// Months of a year counted from this one.
+    PartOfYears { from: i64, first: i64, count: i64 },
+    /// Quarters from this one.
+    Quarters(i64),
     /// A day of the nearest month.
     Day(i64),
     /// A whole year.
@@ -128,6 +132,13 @@ impl Mention {
             } => nearest(spans, now_ms, back, year, |year| {
                 date::months(year, first, count)
             }),
+            Self::PartOfYears { from, first, count } => {
+                spans.push(date::months(year + from, first, count));
+            }
+            Self::Quarters(from) => {
+                let first = 3 * ((month - 1) / 3 + from) + 1;
+                spans.push(date::months(year, first, 3));
+            }
             Self::Day(named) => nearest(spans, now_ms, back, 12 * year + month - 1, |months| {
                 let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);
                 of_month(year, month, Some((named, named)), None)

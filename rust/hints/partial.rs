@@ -35,27 +35,43 @@ impl Reader<'_> {
         self.number(at).filter(|&year| is_year(year))
     }
 
-    /// Months of a year that stands at `at + taken` or isn't named.
+    /// Months of a year that stands after the `taken` tokens, of one counted from now, or of the nearest.
     fn months(&self, at: usize, (first, count): Months, taken: usize) -> (Mention, usize) {
-        let year = self.year(at + taken);
-        let taken = taken + usize::from(year.is_some());
-        (Mention::PartOfYear { year, first, count }, taken)
+        let mark = usize::from(matches!(
+            self.get(at + taken),
+            "of" | "in" | "/" | "-" | "nam"
+        ));
+        if let Some(year) = self.year(at + taken + mark) {
+            let year = Some(year);
+            return (Mention::PartOfYear { year, first, count }, taken + mark + 1);
+        }
+        let of = usize::from(self.get(at + taken) == "of");
+        let from = match (self.get(at + taken + of), self.get(at + taken + of + 1)) {
+            ("last" | "previous", "year") | ("nam", "ngoai" | "truoc" | "roi") => -1,
+            ("this", "year") | ("nam", "nay") => 0,
+            _ => {
+                let year = None;
+                return (Mention::PartOfYear { year, first, count }, taken);
+            }
+        };
+        let taken = taken + of + 2;
+        (Mention::PartOfYears { from, first, count }, taken)
     }
 
-    /// `Q2`, `Q2 2024`, `the second quarter of 2024`, `first half of 2024`, `early 2024`, `on the 5th`.
+    /// `Q2`, `Q2/2024`, `Q2 last year`, `the second quarter of 2024`, `first half of 2024`, `early 2024`, `on the 5th`.
     fn english_partial(&self, at: usize) -> Read {
         let (word, next) = (self.get(at), self.get(at + 1));
         if word == "q" {
             return Some(self.months(at, quarter(self.number(at + 1)?)?, 2));
         }
         if let Some(ordinal) = ordinal(word) {
-            let of = usize::from(self.get(at + 2) == "of");
             if next == "quarter" {
-                return Some(self.months(at, quarter(ordinal)?, 2 + of));
+                return Some(self.months(at, quarter(ordinal)?, 2));
             }
-            if next == "half" && of == 1 && (1..=2).contains(&ordinal) {
-                self.year(at + 3)?;
-                return Some(self.months(at, (6 * ordinal - 5, 6), 3));
+            let has_year = self.year(at + 3).is_some() || self.get(at + 4) == "year";
+            if next == "half" && self.get(at + 2) == "of" && (1..=2).contains(&ordinal) && has_year
+            {
+                return Some(self.months(at, (6 * ordinal - 5, 6), 2));
             }
         }
         if let Some(part) = super::words::english_part(word) {
@@ -80,9 +96,7 @@ impl Reader<'_> {
         let word = self.get(at);
         if word == "quy" {
             let months = quarter(count(self.get(at + 1))?)?;
-            let named = usize::from(matches!(self.get(at + 2), "nam" | "/"));
-            let has_year = named == 1 && self.year(at + 3).is_some();
-            return Some(self.months(at, months, 2 + usize::from(has_year)));
+            return Some(self.months(at, months, 2));
         }
         if let Some(part) = super::words::vietnamese_part(word)
             && self.get(at + 1) == "nam"
@@ -98,13 +112,23 @@ impl Reader<'_> {
         None
     }
 
-    /// `第二季度`, `2024年第二季度`, `上半年`, `2024年下半年`, `2024年初`, `年底`, `5号`.
+    /// `第二季度`, `2024年第二季度`, `上半年`, `2024年下半年`, `去年第二季度`, `2024年初`, `年底`, `5号`.
     fn chinese_partial(&self, at: usize) -> Read {
         let year = self.year(at).filter(|_| self.get(at + 1) == "年");
-        let start = if year.is_some() { at + 2 } else { at };
+        let from = match (self.get(at), self.get(at + 1)) {
+            ("去", "年") => Some(-1),
+            ("今", "年") => Some(0),
+            _ => None,
+        };
+        let is_of_year = year.is_some() || from.is_some();
+        let start = if is_of_year { at + 2 } else { at };
         let found = |months: Months, end: usize| {
             let (first, count) = months;
-            Some((Mention::PartOfYear { year, first, count }, end - at))
+            let mention = match from {
+                Some(from) => Mention::PartOfYears { from, first, count },
+                None => Mention::PartOfYear { year, first, count },
+            };
+            Some((mention, end - at))
         };
         let nth = start + usize::from(self.get(start) == "第");
         if self.get(nth + 1) == "季"
@@ -119,16 +143,16 @@ impl Reader<'_> {
                 _ => {}
             }
         }
-        let end = if year.is_some() { start } else { at + 1 };
-        if year.is_some() || self.get(at) == "年" {
+        let end = if is_of_year { start } else { at + 1 };
+        if is_of_year || self.get(at) == "年" {
             let part = match self.get(end) {
                 "初" => Part::Early,
                 "中" => Part::Middle,
                 "底" | "末" => Part::Late,
                 _ => return None,
             };
-            // `去年底` and `三年中` are of another year, or no date.
-            let is_alone = year.is_some() || matches!(self.before(at, 1), "" | "." | "在" | "到");
+            // `三年中` is no date.
+            let is_alone = is_of_year || matches!(self.before(at, 1), "" | "." | "在" | "到");
             return is_alone.then(|| found(of_year(part), end + 1)).flatten();
         }
         let (day, length) = self.chinese_number(at).filter(|&(day, _)| is_day(day))?;

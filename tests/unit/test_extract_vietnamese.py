@@ -87,7 +87,7 @@ def test_decisions_of_a_team(text):
         ("chu nhat nay e di Vung Tau", "2026-03-15"),
         ("Hai tuần nữa công ty chuyển văn phòng.", "2026-03-25"),
         ("Tháng sau mình cưới.", "2026-04-01"),
-        ("Bản beta dự kiến ra ngày 1/10.", "2025-10-01"),
+        ("Bản beta dự kiến ra ngày 1/10.", "2026-10-01"),
     ],
 )
 def test_events_have_absolute_days(text, day):

@@ -1,65 +1,106 @@
-"""The forms of dates in three languages, and how each is reckoned from the day it was said."""
+"""What the forms of dates are reckoned with: days that come again, spans of time and their parts."""
 
-# ruff: noqa: E501, ISC004 - a pattern or a list is read more easily whole
 from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Final
+from typing import Final, Literal
 
-from agentmem.tiers.extract.segments import Language
+__all__ = [
+    "EARLY",
+    "LATE",
+    "MIDDLE",
+    "WHOLE",
+    "Form",
+    "Open",
+    "Part",
+    "Resolve",
+    "Span",
+    "Unit",
+    "calendar",
+    "counted",
+    "day_of_month",
+    "earlier",
+    "fixed",
+    "later",
+    "monday",
+    "month_of_year",
+    "months",
+    "nearest",
+    "nth_weekday",
+    "of_span",
+    "quarter_of_year",
+    "season",
+    "shift",
+    "span",
+    "weekday_of_week",
+    "weekdays",
+]
 
-__all__ = ["ABSOLUTE", "BARE", "RELATIVE", "Resolve", "shift", "weekday"]
+Unit = Literal[
+    "minute", "hour", "day", "week", "fortnight", "weekend", "month", "quarter", "year", "decade"
+]
+Part = Literal["early", "middle", "late", "whole"]
+EARLY: Final = "early"
+MIDDLE: Final = "middle"
+LATE: Final = "late"
+WHOLE: Final = "whole"
+# First and last day.
+Span = tuple[date, date]
 
-Resolve = Callable[[re.Match[str], date], date | None]
-
-_NUMBERS: Final = {
-    **{word: n for n, word in enumerate(
-        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"])},
-    "a": 1, "an": 1, "a couple of": 2, "couple of": 2, "a few": 3,
-    **{word: n for n, word in enumerate(
-        ["không", "một", "hai", "ba", "bốn", "năm", "sáu", "bảy", "tám", "chín", "mười"])},
-    **{word: n for n, word in enumerate(["khong", "mot", "hai", "ba", "bon", "nam", "sau", "bay", "tam", "chin", "muoi"])},
-    "vài": 3, "vai": 3, "mấy": 3, "tư": 4, "tu": 4, "dăm": 5,
-    **{word: n for n, word in enumerate("零一二三四五六七八九十")},
-    "两": 2, "兩": 2, "几": 3, "十一": 11, "十二": 12, "半": 0,
-}  # fmt: skip
-_MONTHS: Final = {
-    name: n
-    for n, names in enumerate(
-        ("jan january", "feb february", "mar march", "apr april", "may", "jun june", "jul july",
-         "aug august", "sep sept september", "oct october", "nov november", "dec december"), 1)
-    for name in names.split()
-}  # fmt: skip
-_WEEKDAYS: Final = {
-    **{day: n for n, day in enumerate(
-        ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])},
-    **{day: n for n, day in enumerate(["mon", "tue", "wed", "thu", "fri", "sat", "sun"])},
-    "tues": 1, "thur": 3, "thurs": 3,
-    **{day: n for n, day in enumerate(
-        ["thứ hai", "thứ ba", "thứ tư", "thứ năm", "thứ sáu", "thứ bảy", "chủ nhật"])},
-    **{day: n for n, day in enumerate(
-        ["thu hai", "thu ba", "thu tu", "thu nam", "thu sau", "thu bay", "chu nhat"])},
-    **{f"{prefix}{n + 2}": n for n in range(6) for prefix in ("thứ ", "thu ", "t")},
-    "cn": 6, "thứ bẩy": 5,
-    **{day: n for n, day in enumerate("一二三四五六日")}, "天": 6,
-}  # fmt: skip
+# So many times nearer is the past day that is meant without a tense: what is told with a day is rather to come.
+_BIAS: Final = 2
+_LAST_YEAR: Final = 9998
+_FRIDAY: Final = 4
+_SATURDAY: Final = 5
 
 
-def _number(text: str) -> int | None:
-    if text.isdecimal():
-        return int(text) if len(text) <= 4 else None  # noqa: PLR2004 - no span of time is longer
-    return _NUMBERS.get(text)
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A day that comes again and again: which is meant the tense of the sentence tells.
+
+    Attributes:
+        before: The last one up to the day it was said.
+        after: The next one, that day included.
+        day: The one that is meant where no tense tells.
+    """
+
+    before: date
+    after: date
+    day: date
 
 
-def _months(day: date, count: int, *, at: int = 1) -> date | None:
-    month = day.year * 12 + day.month - 1 + count
-    if not 1 <= month // 12 <= 9998:  # noqa: PLR2004 - the calendar's end
-        return None
-    year, month = month // 12, month % 12 + 1
-    return date(year, month, min(at, monthrange(year, month)[1]))
+# A day, one of two, or how far away a moment is; None where the calendar has no such day.
+Resolve = Callable[[re.Match[str], date], "date | Open | timedelta | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One form of dates.
+
+    Attributes:
+        words: Words (of Chinese: signs), one of which stands in every match: without one the pattern is not tried;
+            ``#`` is what begins with a digit. Several such groups are separated by ``&``.
+        pattern: What it looks like in lower case.
+        resolve: The day that a match means, said on a day.
+        is_relative: Whether the day it was said is needed to know it, beyond the year.
+        is_bare_weekday: Whether it is a weekday and nothing else.
+        is_weak: Whether it names a feast or a season, which may also say of what a thing is: "the Christmas tree".
+        is_week: Whether it is a whole week, in which a weekday beside it lies.
+        needs_marks: Whether it means something else, or nothing, in Vietnamese without marks.
+    """
+
+    words: str
+    pattern: str
+    resolve: Resolve
+    is_relative: bool = True
+    is_bare_weekday: bool = False
+    is_weak: bool = False
+    is_week: bool = False
+    needs_marks: bool = False
 
 
 def shift(day: date, days: int) -> date | None:
@@ -70,279 +111,184 @@ def shift(day: date, days: int) -> date | None:
         return None
 
 
-def _monday(day: date, weeks: int) -> date | None:
+def months(day: date, count: int, *, at: int = 1) -> date | None:
+    """Return the day with number ``at`` (or the last) of the month that many months later."""
+    month = day.year * 12 + day.month - 1 + count
+    if not 1 <= month // 12 <= _LAST_YEAR:
+        return None
+    year, month = month // 12, month % 12 + 1
+    return date(year, month, min(at, monthrange(year, month)[1]))
+
+
+def monday(day: date, weeks: int) -> date | None:
+    """Return the Monday of the week that many weeks later."""
     return shift(day, 7 * weeks - day.weekday())
 
 
-def _by_unit(day: date, unit: str, count: int) -> date | None:
-    if unit in {"day", "ngày", "ngay", "hôm", "hom", "天", "日", "bữa"}:
-        return shift(day, count)
-    if unit in {"week", "tuần", "tuan", "周", "星期", "礼拜"}:
-        return shift(day, 7 * count)
-    if unit in {"month", "tháng", "thang", "月"}:
-        return _months(day, count, at=day.day)
-    return _months(day, 12 * count, at=day.day)
+def earlier(day: date | Open | timedelta | None) -> date | None:
+    """Return the day itself or the past one of two."""
+    return day.before if isinstance(day, Open) else day if isinstance(day, date) else None
 
 
-def _start_of(day: date, unit: str, count: int) -> date | None:
-    if unit in {"week", "tuần", "tuan", "周", "星期", "礼拜"}:
-        return _monday(day, count)
-    if unit == "weekend":
-        monday = _monday(day, count)
-        return monday and shift(monday, 5)
-    if unit in {"month", "tháng", "thang", "月"}:
-        return _months(day, count)
-    if unit in {"quarter", "quý"}:
-        return _months(day, 3 * count - (day.month - 1) % 3)
-    return date(day.year + count, 1, 1) if 1 <= day.year + count <= 9998 else None  # noqa: PLR2004
+def later(day: date | Open | timedelta | None) -> date | None:
+    """Return the day itself or the coming one of two."""
+    return day.after if isinstance(day, Open) else day if isinstance(day, date) else None
 
 
-def _calendar(year: int | None, month: int, dom: int, said: date) -> date | None:
-    """Return the day; without a year the one nearest to when it was said."""
-    try:
-        if year is not None:
-            return date(year + 2000 if year < 100 else year, month, dom)  # noqa: PLR2004
-        near = [date(said.year + off, month, dom) for off in (-1, 0, 1)
-                if dom <= monthrange(said.year + off, month)[1]]  # fmt: skip
-    except (ValueError, IndexError):
-        return None
-    return min(near, key=lambda day: abs((day - said).days), default=None)
+def nearest(days: Iterable[date | None], said: date) -> Open | None:
+    """Return the days before and after, of which the nearer is meant where no tense tells."""
+    known = [day for day in days if day is not None]
+    before = max((day for day in known if day <= said), default=None)
+    after = min((day for day in known if day >= said), default=None)
+    if before is None or after is None:
+        only = before or after
+        return Open(only, only, only) if only else None
+    return Open(before, after, before if _BIAS * (said - before) < after - said else after)
 
 
-def _fixed(days: int) -> Resolve:
-    return lambda _match, day: shift(day, days)
+def weekdays(said: date, weekday: int, *, is_strict: bool = False) -> Open | None:
+    """Return a weekday (Monday 0) before and after; the next one is meant where no tense tells.
+
+    With ``is_strict`` the day it was said is neither.
+    """
+    ahead = (weekday - said.weekday()) % 7
+    before = shift(said, ahead - 7 if ahead or is_strict else 0)
+    after = shift(said, ahead or (7 if is_strict else 0))
+    return Open(before, after, after) if before and after else None
 
 
-def _group(match: re.Match[str], name: str) -> str:
-    return match.groupdict().get(name) or ""
+def weekday_of_week(said: date, weekday: int, weeks: int) -> date | None:
+    """Return a weekday of the week that many weeks later, weeks beginning on Monday."""
+    first = monday(said, weeks)
+    return first and shift(first, weekday)
 
 
-def weekday(name: str) -> int:
-    """Return the number of a weekday by its name in any of the languages; Monday is 0."""
-    return _WEEKDAYS[re.sub(r"\s+", " ", name)]
+def counted(said: date, unit: Unit, count: int, *, half: int = 0) -> date | timedelta | None:
+    """Return the day so many units later, and half a unit more (``half`` 1) or less (-1)."""
+    if unit in {"minute", "hour"}:
+        minutes = (60 if unit == "hour" else 1) * count + (30 if unit == "hour" else 0) * half
+        return timedelta(minutes=minutes)
+    days = {"day": 1, "weekend": 7, "week": 7, "fortnight": 14}.get(unit)
+    if days is not None:
+        return shift(said, days * count + half * days // 2)
+    length = {"month": 1, "quarter": 3, "year": 12, "decade": 120}[unit]
+    found = months(said, length * count + half * length // 2, at=said.day)
+    return shift(found, 15 * half) if found and unit == "month" else found
 
 
-def _week_day(weeks: dict[str, int]) -> Resolve:
-    def resolve(match: re.Match[str], day: date) -> date | None:
-        which = re.sub(r"\s+", " ", match["which"])
-        monday = _monday(day, weeks[which])
-        found = monday and shift(monday, weekday(match["day"]))
-        # "This Saturday", said on a Sunday, is the one to come.
-        return (
-            shift(found, 7) if found and which in {"this", "này", "nay"} and found < day else found
-        )
-
-    return resolve
-
-
-def _last_weekday(match: re.Match[str], day: date) -> date | None:
-    return shift(day, (weekday(match["day"]) - day.weekday()) % 7 - 7)
-
-
-def _past_weekend(_match: re.Match[str], day: date) -> date | None:
-    return _start_of(day, "weekend", 0 if day.weekday() > 4 else -1)  # noqa: PLR2004 - Friday
-
-
-def _period(weeks: dict[str, int]) -> Resolve:
-    return lambda match, day: _start_of(
-        day, match["unit"], weeks[re.sub(r"\s+", " ", match["which"])]
-    )
-
-
-def _counted(sign: int) -> Resolve:
-    def resolve(match: re.Match[str], day: date) -> date | None:
-        count = _number(re.sub(r"\s+", " ", match["n"]))
-        return None if count is None else _by_unit(day, match["unit"], sign * count)
-
-    return resolve
-
-
-def _absolute(match: re.Match[str], day: date) -> date | None:
-    month = _group(match, "m")
-    number = _MONTHS.get(month.rstrip(".")) or (int(month) if month.isdecimal() else 0)
-    year = _group(match, "y")
-    return _calendar(int(year) if year else None, number, int(_group(match, "d") or 1), day)
-
-
-def _day_of_month(match: re.Match[str], day: date) -> date | None:
-    near = [
-        one
-        for off in (-1, 0, 1)
-        if (one := _months(day, off, at=int(match["d"]))) and one.day == int(match["d"])
-    ]
-    return min(near, key=lambda one: abs((one - day).days), default=None)
-
-
-def _ordinal_weekday(match: re.Match[str], day: date) -> date | None:
-    first = _months(day, {"this": 0, "next": 1, "last": -1}[match["which"]])
-    if first is None:
-        return None
-    nth = {"first": 0, "second": 1, "third": 2, "fourth": 3}[match["nth"]]
-    return shift(first, (weekday(match["day"]) - first.weekday()) % 7 + 7 * nth)
-
-
-def _part_of_month(match: re.Match[str], day: date) -> date | None:
-    """Read "early next month", "đầu tháng 12", "cuối tháng này", "月底"."""
+def span(said: date, unit: Unit, count: int) -> Span | None:
+    """Return the calendar's unit that many units later: its first and last day."""
     first: date | None
-    if _group(match, "m"):
-        first = _calendar(None, int(match["m"]), 1, day)
+    if unit in {"week", "weekend", "fortnight"}:
+        first = monday(said, count)
+        begin = first and shift(first, _SATURDAY if unit == "weekend" else 0)
+        end = first and shift(first, 6)
+        return (begin, end) if begin and end else None
+    if unit in {"month", "quarter"}:
+        length = 3 if unit == "quarter" else 1
+        first = months(said, length * count - (said.month - 1) % length)
+    elif unit in {"year", "decade"}:
+        length = 12 if unit == "year" else 120
+        year = said.year + count if unit == "year" else said.year // 10 * 10 + 10 * count
+        first = date(year, 1, 1) if 1 <= year <= _LAST_YEAR else None
     else:
-        which = re.sub(r"\s+", " ", _group(match, "which")).strip()
-        shift = {"next": 1, "last": -1, "sau": 1, "tới": 1, "toi": 1, "trước": -1, "truoc": -1,
-                 "下": 1, "下个": 1, "上": -1, "上个": -1}.get(which, 0)  # fmt: skip
-        first = _months(day, shift)
-    if first is None:
+        first = shift(said, count)
+        return (first, first) if first else None
+    following = first and months(first, length)
+    last = following and shift(following, -1)
+    return (first, last) if first and last else None
+
+
+def of_span(whole: Span | None, part: Part) -> date | None:
+    """Return the day that a part of a span stands for: its first, a middle one, the last; of a week Friday."""
+    if whole is None:
         return None
-    part = match["part"]
-    last = monthrange(first.year, first.month)[1]
-    if part in {"late", "end of", "the end of", "cuối", "cuoi", "底", "末"}:
-        return first.replace(day=last)
-    if part in {"mid", "middle of", "the middle of", "giữa", "giua", "中", "中旬"}:
-        return first.replace(day=15)
+    first, last = whole
+    length = (last - first).days
+    if part == MIDDLE:
+        return first + timedelta(days=2 if length == 6 else length // 2)  # noqa: PLR2004 - a week's Wednesday
+    if part == LATE:
+        return first + timedelta(days=_FRIDAY) if length == 6 else last  # noqa: PLR2004 - a week
     return first
 
 
-def _part_of_year(match: re.Match[str], day: date) -> date | None:
-    """Read "cuối năm nay": the first, the sixth, the last month's first day."""
-    year = day.year + {"sau": 1, "tới": 1, "ngoái": -1, "trước": -1}.get(match["which"], 0)
-    part = match["part"]
-    month = 12 if part in {"cuối", "cuoi"} else 6 if part in {"giữa", "giua"} else 1
-    return date(year, month, 1) if 1 <= year <= 9998 else None  # noqa: PLR2004 - the calendar's end
+def _yearly(said: date, of_year: Callable[[int], Span | None], part: Part) -> Open | None:
+    """Return a part of a span of every year; where it is said within the span, that one is meant."""
+    spans = [
+        of_year(said.year + off) for off in (-2, -1, 0, 1, 2) if 1 <= said.year + off <= _LAST_YEAR
+    ]
+    for one in spans:
+        if one and one[0] <= said <= one[1] and (day := of_span(one, part)):
+            return Open(day, day, day)
+    return nearest((of_span(one, part) for one in spans), said)
 
 
-_EN_DAY = r"(?:mon|tues?|wednes|thurs?|fri|satur|sun)day"
-_EN_N = r"(?:\d{1,4}|an?|(?:a )?couple of|a few|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
-_EN_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
-)
-_VI_DAY = (
-    r"(?:thứ\s(?:hai|ba|tư|năm|sáu|bảy|bẩy|[2-7])|thu\s(?:hai|ba|tu|nam|sau|bay|[2-7])"
-    r"|chủ\snhật|chu\snhat|t[2-7]|cn)"
-)
-_VI_N = (
-    r"(?:\d{1,4}|một|hai|ba|bốn|năm|sáu|bảy|tám|chín|mười|vài|mấy|dăm"
-    r"|mot|bon|nam|sau|bay|tam|chin|muoi|vai)"
-)
-_VI_UNIT = r"(?:ngày|ngay|hôm|hom|bữa|tuần|tuan|tháng|thang|năm|nam)"
-_VI_NEXT = r"(?:tuần\s(?:sau|tới)|tuan\s(?:sau|toi))"
-_VI_WEEKS = {
-    "tuần sau": 1, "tuần tới": 1, "tuan sau": 1, "tuan toi": 1, "tuần này": 0, "tuan nay": 0,
-    "này": 0, "nay": 0, "tới": 1, "toi": 1, "sau": 1, "trước": -1, "truoc": -1, "rồi": -1,
-    "roi": -1, "tuần trước": -1, "tuan truoc": -1, "tuần rồi": -1, "tuan roi": -1,
-    "vừa rồi": -1, "vua roi": -1, "qua": -1, "tuần vừa rồi": -1, "ngoái": -1, "ngoai": -1,
-    "sau nữa": 2,
-}  # fmt: skip
-_ZH_N = r"(?:\d{1,4}|[一二两三四五六七八九十几]{1,2})"
-_ZH_WEEKS = {
-    "下": 1, "下个": 1, "下下": 2, "上": -1, "上个": -1, "上上": -2, "这": 0, "这个": 0, "本": 0,
-    "明": 1, "去": -1, "今": 0, "后": 2, "前": -2, "": 0,
-}  # fmt: skip
-_EN_WHICH = {"next": 1, "last": -1, "this": 0, "this coming": 0, "this past": -1, "past": -1}
+def _in_year(
+    said: date, year: int | None, of_year: Callable[[int], Span | None], part: Part
+) -> date | Open | None:
+    if year is None:
+        return _yearly(said, of_year, part)
+    return of_span(of_year(year), part) if 1 <= year <= _LAST_YEAR else None
 
-# In order: the first form that fits at a place wins. Each pattern reads lower-case text.
-RELATIVE: Final[dict[Language, tuple[tuple[str, Resolve], ...]]] = {
-    "en": (
-        (r"(?:the )?day after tomorrow", _fixed(2)),
-        (r"(?:the )?day before yesterday", _fixed(-2)),
-        (r"tomorrow|tmrw", _fixed(1)),
-        (r"yesterday|last night", _fixed(-1)),
-        (r"today|tonight|this (?:morning|afternoon|evening)|(?:later|earlier) today", _fixed(0)),
-        (rf"(?:the )?(?P<nth>first|second|third|fourth) (?P<day>{_EN_DAY}) of (?P<which>this|next|last) month",
-         _ordinal_weekday),
-        (rf"(?P<which>next|last|this coming|this past|this) (?P<day>{_EN_DAY})", _week_day(_EN_WHICH)),
-        (rf"(?P<day>{_EN_DAY}) (?P<which>next|last|this) week", _week_day(_EN_WHICH)),
-        (rf"(?P<day>{_EN_DAY}) of (?P<which>next|last|this) week", _week_day(_EN_WHICH)),
-        (r"(?P<part>early|late|mid|(?:the )?(?:end|middle|beginning|start) of) (?P<which>next|last|this) month",
-         _part_of_month),
-        (r"(?:the )?(?P<part>end of) the month", _part_of_month),
-        (r"(?P<which>next|last|this coming|this past|past|this) (?P<unit>weekend|week|month|quarter|year)",
-         _period(_EN_WHICH)),
-        (rf"(?:with)?in (?P<n>{_EN_N}) (?P<unit>day|week|month|year)s?(?:'? time)?", _counted(1)),
-        (rf"(?P<n>{_EN_N}) (?P<unit>day|week|month|year)s? (?:from (?:now|today)|later)", _counted(1)),
-        (rf"(?P<n>{_EN_N}) (?P<unit>day|week|month|year)s? (?:ago|back)", _counted(-1)),
-        (r"over the weekend", _past_weekend),
-    ),
-    "vi": (
-        (rf"(?:hôm|hom|bữa|bua)\s(?P<day>{_VI_DAY})(?!\s(?:này|nay|sau|tới|toi))", _last_weekday),
-        (rf"(?P<day>{_VI_DAY})\s(?P<which>tuần\s(?:sau|tới|này|trước|rồi|vừa\srồi)"
-         r"|tuan\s(?:sau|toi|nay|truoc|roi)|này|tới|nay|toi|trước|truoc|vừa\srồi|rồi|tuần)",
-         _week_day({**_VI_WEEKS, "tuần": 0})),
-        (r"ngày\s(?:kia|mốt)|ngay\s(?:kia|mot)|(?:sáng|trưa|chiều|tối)\s(?:ngày\s)?(?:kia|mốt)|mốt(?=\s(?:em|e|mình|tôi|anh|má|ba|mẹ|chị|con|tui|tớ|bố))",
-         _fixed(2)),
-        (r"hôm\skia|hom\skia|bữa\skia", _fixed(-2)),
-        (r"ngày\smai|ngay\smai|(?:sáng|trưa|chiều|tối|đêm|sang|trua|chieu|toi)\smai|mai(?!\s(?:là|la)\b)",
-         _fixed(1)),
-        (r"hôm\squa|hom\squa|hqua|hôm\sqa|(?:tối|sáng|chiều|trưa|đêm|toi|sang|chieu|trua|dem)\s(?:hôm\s|hom\s)?qua",
-         _fixed(-1)),
-        (r"hôm\snay|hom\snay|hnay|bữa\snay|(?:sáng|trưa|chiều|tối|đêm|sang|trua|chieu|toi)\s(?:nay|này)",
-         _fixed(0)),
-        (rf"(?:cách\sđây|cach\sday)\s(?P<n>{_VI_N})\s(?P<unit>{_VI_UNIT})", _counted(-1)),
-        (rf"(?P<n>{_VI_N})\s(?P<unit>{_VI_UNIT})\s(?:trước|truoc)", _counted(-1)),
-        (rf"(?P<n>{_VI_N})\s(?P<unit>{_VI_UNIT})\s(?:nữa|nua|sau|tới|toi)", _counted(1)),
-        (rf"(?:sau|trong\s(?:vòng\s)?)\s?(?P<n>{_VI_N})\s(?P<unit>ngày|ngay|hôm|hom|bữa|tuần|tuan|tháng|thang)\b(?=\s(?:nữa|tới)|\s?[,.;]|$)", _counted(1)),
-        (r"(?P<part>đầu|giữa|cuối|dau|giua|cuoi)\s(?:tháng|thang)\s(?P<which>sau|tới|này|trước|toi|nay|truoc)",
-         _part_of_month),
-        (r"(?P<part>đầu|giữa|cuối|dau|giua|cuoi)\s(?:tháng|thang)\s(?P<m>1[0-2]|0?[1-9])", _part_of_month),
-        (r"(?:cuối\stuần|cuoi\stuan)\s(?P<which>này|nay|sau|tới|toi|trước|truoc|rồi|qua|vừa\srồi)",
-         lambda match, day: _start_of(day, "weekend", _VI_WEEKS[re.sub(r"\s+", " ", match["which"])])),
-        (r"(?:đầu|dau)\s(?:tuần|tuan)\s(?P<which>này|nay|sau|tới|toi|trước|truoc)",
-         lambda match, day: _start_of(day, "week", _VI_WEEKS[match["which"]])),
-        (r"(?P<part>đầu|giữa|cuối|dau|giua|cuoi)\s(?:tháng|thang)(?!\s(?:nào|nao|\d))", _part_of_month),
-        (r"(?P<part>đầu|giữa|cuối|dau|giua|cuoi)\s(?:năm|nam)\s(?P<which>nay|sau|tới|ngoái|trước)", _part_of_year),
-        (r"(?:cuối\stuần|cuoi\stuan)(?!\s(?:nào|nao))", lambda _match, day: _start_of(day, "weekend", 0)),
-        (r"(?P<unit>tuần|tuan|tháng|thang|năm|nam|quý)\s(?P<which>sau\snữa|sau|tới|toi|này|nay|trước|truoc"
-         r"|vừa\srồi|vua\sroi|rồi|roi|qua|ngoái|ngoai)", _period(_VI_WEEKS)),
-    ),
-    "zh": (
-        (r"大后天", _fixed(3)), (r"大前天", _fixed(-3)), (r"后天", _fixed(2)), (r"前天", _fixed(-2)),
-        (r"明[天日早晚]|明儿", _fixed(1)), (r"昨[天日晚]|昨儿", _fixed(-1)),
-        (r"今[天日早晚]|今儿", _fixed(0)),
-        (r"(?P<which>下下|上上|下个?|上个?|这个?|本)(?:周|星期|礼拜)(?P<day>[一二三四五六日天])",
-         _week_day(_ZH_WEEKS)),
-        (r"(?P<which>下|上|这|本)?个?(?:周末)",
-         lambda match, day: _start_of(day, "weekend", _ZH_WEEKS[_group(match, "which")])),
-        (r"(?P<which>下|上|这)?个?月(?P<part>初|中旬|底|末)", _part_of_month),
-        (r"(?P<which>下|上|这|本)个?(?P<unit>周|星期|礼拜|月)", _period(_ZH_WEEKS)),
-        (r"(?P<which>明|去|今|后|前)(?P<unit>年)", _period(_ZH_WEEKS)),
-        (rf"(?P<n>{_ZH_N})(?:个)?(?P<unit>天|周|星期|月|年)(?:之?前|以前)", _counted(-1)),
-        (rf"(?P<n>{_ZH_N})(?:个)?(?P<unit>天|周|星期|月|年)(?:之?后|以后)", _counted(1)),
-    ),
-}  # fmt: skip
-_ISO: Final = (
-    r"(?P<y>[12]\d{3})[-/.](?P<m>1[0-2]|0?[1-9])[-/.](?P<d>3[01]|[12]\d|0?[1-9])(?!\d)",
-    _absolute,
-)
-ABSOLUTE: Final[dict[Language, tuple[tuple[str, Resolve], ...]]] = {
-    "en": (
-        _ISO,
-        (rf"(?P<m>{_EN_MONTH}) (?:the )?(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?(?![\d:%])(?:,? (?P<y>[12]\d{{3}}))?",
-         _absolute),
-        (rf"(?:the )?(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?(?: of)? (?P<m>{_EN_MONTH})(?![a-z])(?:,? (?P<y>[12]\d{{3}}))?",
-         _absolute),
-        (r"(?:on )?the (?P<d>3[01]|[12]\d|[1-9])(?:st|nd|rd|th)(?! [a-z]*(?:time|floor|edition|century|birthday|anniversary))",
-         _day_of_month),
-        (r"(?:in|since|back in) (?P<y>(?:19|20)\d\d)(?!-)", lambda match, _day: date(int(match["y"]), 1, 1)),
-        (rf"(?:in|by|since|until|end of|early|late) (?P<m>{_EN_MONTH})(?![a-z])(?: (?P<y>[12]\d{{3}}))?", _absolute),
-    ),
-    "vi": (
-        _ISO,
-        (r"(?:ngày|ngay|hôm|mùng|mồng)?\s?(?P<d>3[01]|[12]\d|0?[1-9])\s?/\s?(?P<m>1[0-2]|0?[1-9])(?!\d)(?:\s?/\s?(?P<y>\d{4}|\d{2}))?",
-         _absolute),
-        (r"(?:ngày|ngay|mùng|mồng|mung)?\s?(?P<d>3[01]|[12]\d|0?[1-9])\s(?:tháng|thang)\s(?P<m>1[0-2]|0?[1-9])(?!\d)"
-         r"(?:,?\s(?:năm|nam)\s(?P<y>\d{4}))?", _absolute),
-        (r"(?:ngày|ngay|mùng|mồng|mung)\s(?P<d>3[01]|[12]\d|0?[1-9])(?![\d/])(?:\s(?:này|nay|tới|toi))?", _day_of_month),
-        (r"(?:tháng|thang)\s(?P<m>1[0-2]|0?[1-9])(?!\d)(?:\s?(?:/|năm|nam)\s?(?P<y>\d{4})|\s(?:này|nay|tới|toi))?", _absolute),
-    ),
-    "zh": (
-        _ISO,
-        (r"(?:(?P<y>[12]\d{3})年)?(?P<m>1[0-2]|0?[1-9])月(?P<d>3[01]|[12]\d|0?[1-9])[日号]?", _absolute),
-        (r"(?P<d>3[01]|[12]\d|0?[1-9])[号日](?!线|楼|店)", _day_of_month),
-        (r"(?<!\d)(?P<m>1[0-2]|0?[1-9])月(?:份)?(?!\d)", _absolute),
-    ),
-}  # fmt: skip
-BARE: Final[dict[Language, str]] = {
-    "en": rf"(?P<day>{_EN_DAY})(?!s)",
-    "vi": rf"(?P<day>{_VI_DAY})",
-    "zh": r"(?:周|星期|礼拜)(?P<day>[一二三四五六日天])",
-}
+
+def _months_of(first: int, length: int) -> Callable[[int], Span | None]:
+    def of_year(year: int) -> Span | None:
+        begin = date(year, first, 1)
+        following = months(begin, length)
+        return (begin, following - timedelta(days=1)) if following else None
+
+    return of_year
+
+
+def month_of_year(
+    said: date, month: int, year: int | None, part: Part = WHOLE
+) -> date | Open | None:
+    """Return a part of a month; without a year of the last or the next one."""
+    return _in_year(said, year, _months_of(month, 1), part) if 1 <= month <= 12 else None  # noqa: PLR2004
+
+
+def quarter_of_year(
+    said: date, quarter: int, year: int | None, part: Part = WHOLE
+) -> date | Open | None:
+    """Return a part of a quarter (1 to 4); without a year of the last or the next one."""
+    return _in_year(said, year, _months_of(3 * quarter - 2, 3), part) if 1 <= quarter <= 4 else None  # noqa: PLR2004
+
+
+def season(said: date, number: int, year: int | None, part: Part = WHOLE) -> date | Open | None:
+    """Return a part of a season: spring (0) is March to May, winter (3) ends in the year after."""
+    return _in_year(said, year, _months_of(3 * number + 3, 3), part)
+
+
+def calendar(year: int | None, month: int, day: int, said: date) -> date | Open | None:
+    """Return a day of a month; without a year the last or the next one."""
+    try:
+        if year is not None:
+            return date(year + 2000 if year < 100 else year, month, day)  # noqa: PLR2004 - two digits
+        years = (year for year in range(said.year - 4, said.year + 5) if 1 <= year <= _LAST_YEAR)
+        near = [date(one, month, day) for one in years if day <= monthrange(one, month)[1]]
+    except ValueError:
+        return None
+    return nearest(near, said)
+
+
+def day_of_month(said: date, day: int, month: int | None = None) -> date | Open | None:
+    """Return a day of this month (0), of the next (1) …; with None of the last or the next month that has it."""
+    if month is not None:
+        found = months(said, month, at=day)
+        return found if found and found.day == day else None
+    near = (months(said, off, at=day) for off in (-2, -1, 0, 1, 2))
+    return nearest((one for one in near if one and one.day == day), said)
+
+
+def nth_weekday(first: date, weekday: int, nth: int) -> date | None:
+    """Return the nth weekday (0 the first, -1 the last) of the month that begins on a day."""
+    length = monthrange(first.year, first.month)[1]
+    at = 1 + (weekday - first.weekday()) % 7 + 7 * (nth if nth >= 0 else 5)
+    while nth < 0 and at > length:
+        at -= 7
+    return first.replace(day=at) if at <= length else None
+
+
+def fixed(days: int) -> Resolve:
+    """Return what reads a form as so many days later."""
+    return lambda _match, said: shift(said, days)

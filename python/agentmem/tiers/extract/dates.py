@@ -12,12 +12,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import date, datetime, time
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time, timedelta, tzinfo
+from functools import lru_cache
 from typing import Final
 
-from agentmem.tiers.extract.date_forms import ABSOLUTE, BARE, RELATIVE, Resolve, shift, weekday
+from agentmem.tiers.extract.date_chinese import CHINESE
+from agentmem.tiers.extract.date_english import ENGLISH
+from agentmem.tiers.extract.date_forms import Form, Open
+from agentmem.tiers.extract.date_vietnamese import VIETNAMESE
 from agentmem.tiers.extract.segments import Language
+from agentmem.tiers.extract.vietnamese_words import fold
 
 __all__ = ["Dated", "find_dates"]
 
@@ -26,7 +31,15 @@ __all__ = ["Dated", "find_dates"]
 class Dated:
     """A date expression: where it stands, the day it means, whether it is relative.
 
-    ``is_bare_weekday`` says that only the tense of the sentence tells which week is meant.
+    Attributes:
+        start: Where it begins in the text.
+        end: Where it ends.
+        when: The day that it means where nothing else tells.
+        is_relative: Whether it needs the day that it was said on, for more than the year.
+        is_bare_weekday: Whether it is a weekday and nothing else.
+        is_weak: Whether it is a feast or a season, which may also say of what a thing is: "the Christmas tree".
+        is_week: Whether it is a whole week.
+        other: The day on the other side of the present that the tense of the sentence may tell: "on Monday", "in May".
     """
 
     start: int
@@ -34,20 +47,25 @@ class Dated:
     when: datetime
     is_relative: bool
     is_bare_weekday: bool = False
+    is_weak: bool = False
+    is_week: bool = False
+    other: datetime | None = None
+
+    def in_tense(self, tense: int) -> Dated:
+        """Return the date as it is meant in the past (-1) or the future (1); 0 leaves it."""
+        if self.other is None or not tense or (self.other > self.when) != (tense > 0):
+            return self
+        return replace(self, when=self.other, other=self.when)
+
+    def moved(self, by: int) -> Dated:
+        """Return the date with its place so many characters further on."""
+        return replace(self, start=self.start + by, end=self.end + by)
+
+    def _at(self, hour: time, zone: tzinfo | None) -> Dated:
+        other = self.other and datetime.combine(self.other.date(), hour, zone)
+        return replace(self, when=datetime.combine(self.when.date(), hour, zone), other=other)
 
 
-# A word without which no date can stand in the text: a cheap look before the long patterns.
-_HINTS: Final[dict[Language, re.Pattern[str]]] = {
-    "en": re.compile(
-        r"\d|day|week|month|year|morrow|tonight|night|this |next|last|ago|quarter|tmrw|january|february"
-        r"|march|april|\bmay\b|june|july|august|september|october|november|december"
-    ),
-    "vi": re.compile(
-        r"\d|mai|qua|nay|này|sau|trước|truoc|tới|toi|rồi|roi|kia|nữa|nua|thứ|thu|chủ|chu|ngày|ngay"
-        r"|tháng|thang|tuần|tuan|mốt|năm|đây|cn\b"
-    ),
-    "zh": re.compile(r"\d|[天日周月年号]|星期|礼拜|[今明昨][早晚儿]"),
-}
 _CLOCK: Final[dict[Language, re.Pattern[str]]] = {
     "en": re.compile(r"\b(?:at |around |by )?(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b|\bat (\d{1,2})(?::(\d\d))?(?![\d%/])"),
     "vi": re.compile(
@@ -58,44 +76,88 @@ _CLOCK: Final[dict[Language, re.Pattern[str]]] = {
 }  # fmt: skip
 
 
-# For each form, in order, pieces of which every match has one: a form is tried only where one stands
-# in the text, a look that costs a hundredth of the search.
-_EN_MONTHS: Final = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
-_VI_DAYS: Final = "thứ|thu|nhật|nhat|cn|t2|t3|t4|t5|t6|t7"
-_PIECES: Final[dict[Language, tuple[str, ...]]] = {
-    "en": ("after tomorrow", "before yesterday", "tomorrow|tmrw", "yesterday|last night", "today|tonight|this ", " of ", "day",
-           "week", "week", "month", "month", "week|month|quarter|year", "in ", "now|today|later", " ago| back", "over the weekend",
-           "19|20", _EN_MONTHS, _EN_MONTHS, "the ", "19|20", _EN_MONTHS),
-    "vi": (_VI_DAYS, _VI_DAYS, "kia|mốt|mot", "kia", "mai", "qua|qa", "nay|này", "cách|cach", "trước|truoc", "nữa|nua|sau|tới|toi",
-           "sau|trong", "tháng|thang", "tháng|thang", "tuần|tuan", "tuần|tuan", "tháng|thang", "năm|nam", "tuần|tuan", "tuần|tuan|tháng|thang|năm|nam|quý",
-           "19|20", "/", "tháng|thang", "ngày|ngay|mùng|mồng|mung", "tháng|thang"),
-    "zh": ("大后", "大前", "后天", "前天", "明", "昨", "今", "周|星期|礼拜", "周末", "月", "周|星期|礼拜|月", "年", "前", "后",
-           "19|20", "月", "号|日", "月"),
-}  # fmt: skip
-_BARE_PIECES: Final[dict[Language, str]] = {"en": "day", "vi": _VI_DAYS, "zh": "周|星期|礼拜"}
+# Signs that are read as others: typographic apostrophes, digits of full width.
+_SAME: Final = str.maketrans("’０１２３４５６７８９", "'0123456789")
+_TABLES: Final[dict[Language, tuple[Form, ...]]] = {"en": ENGLISH, "vi": VIETNAMESE, "zh": CHINESE}
 
 
-def _compile(form: str, language: Language) -> re.Pattern[str]:
-    left, right = ("", "") if language == "zh" else (r"(?<![^\W_])", r"(?![^\W_])")
-    return re.compile(f"{left}(?:{form}){right}")
+_WORD: Final = re.compile(r"[^\W_]+")
+_DIGIT: Final = re.compile(r"\d")
 
 
-def _forms(
-    language: Language,
-) -> tuple[tuple[tuple[str, ...], re.Pattern[str], Resolve, bool], ...]:
-    forms = (*RELATIVE[language], *ABSOLUTE[language])
-    relative = len(RELATIVE[language])
-    return tuple(
-        (tuple(pieces.split("|")), _compile(form, language), resolve, at < relative)
-        for at, (pieces, (form, resolve)) in enumerate(zip(_PIECES[language], forms, strict=True))
+class _Forms:
+    """A language's forms, compiled; a form is tried only where one of its words stands in the text.
+
+    That look costs a hundredth of a search. With ``bare`` they are those of a text without marks.
+    """
+
+    def __init__(self, language: Language, *, bare: bool = False) -> None:
+        self._has_words = language != "zh"
+        self._forms: list[tuple[re.Pattern[str], Form, list[set[str]]]] = []
+        self._by_word: dict[str, list[int]] = {}
+        for form in _TABLES[language]:
+            if bare and form.needs_marks:
+                continue
+            first, *others = [
+                set((fold(group) if bare else group).split()) for group in form.words.split("&")
+            ]
+            for word in first:
+                self._by_word.setdefault(word, []).append(len(self._forms))
+            self._forms.append((_compiled(form.pattern, language, bare=bare), form, others))
+        self._words = frozenset(self._by_word)
+
+    def matches(self, lower: str, said: datetime) -> Iterator[Dated]:
+        """Yield what each form finds, in the order of the forms."""
+        words = set(_WORD.findall(lower) if self._has_words else lower)
+        if _DIGIT.search(lower):
+            words.add("#")
+        tried = {at for word in self._words & words for at in self._by_word[word]}
+        today = said.date()
+        for at in sorted(tried):
+            pattern, form, others = self._forms[at]
+            if any(group.isdisjoint(words) for group in others):
+                continue
+            for match in pattern.finditer(lower):
+                day = form.resolve(match, today)
+                if isinstance(day, timedelta):
+                    day = _moved(said, day)
+                if day is not None:
+                    yield _dated(match, day, form)
+
+
+def _compiled(form: str, language: Language, *, bare: bool) -> re.Pattern[str]:
+    if language == "zh":
+        return re.compile(form)
+    form = (fold(form) if bare else form).replace(" ", r"\s")
+    return re.compile(rf"(?<![^\W_])(?:{form})(?![^\W_])")
+
+
+def _moved(said: datetime, by: timedelta) -> date | None:
+    try:
+        return (said + by).date()
+    except OverflowError:
+        return None
+
+
+def _dated(match: re.Match[str], day: date | Open, form: Form) -> Dated:
+    meant, other = (
+        (day, None)
+        if isinstance(day, date)
+        else (day.day, day.before if day.day == day.after else day.after)
+    )
+    return Dated(
+        *match.span(),
+        datetime.combine(meant, time()),
+        form.is_relative,
+        form.is_bare_weekday,
+        form.is_weak,
+        form.is_week,
+        datetime.combine(other, time()) if other and other != meant else None,
     )
 
 
-_FORMS: Final = {language: _forms(language) for language in _PIECES}
-_BARE_FORMS: Final = {
-    language: (tuple(_BARE_PIECES[language].split("|")), _compile(form, language))
-    for language, form in BARE.items()
-}
+_FORMS: Final[dict[Language, _Forms]] = {language: _Forms(language) for language in _TABLES}
+_BARE: Final = _Forms("vi", bare=True)
 
 
 def _clock(text: str, language: Language) -> tuple[time, int] | None:
@@ -120,25 +182,42 @@ def _clock(text: str, language: Language) -> tuple[time, int] | None:
     return (time(hour, minute), match.start()) if hour < 24 and minute < 60 else None  # noqa: PLR2004
 
 
-def _matches(lower: str, said: date, language: Language) -> Iterator[Dated]:
-    for pieces, pattern, resolve, is_relative in _FORMS[language]:
-        for piece in pieces:
-            if piece in lower:
-                break
+# What joins "on Tuesday" to "from next week on" after it.
+_FROM: Final = re.compile(r"bắt đầu|bat dau|kể từ|ke tu|starting|beginning|from|从|开始")
+_APART: Final = re.compile(r"[,;:.!?()，。；：！？]")
+_NEAR: Final = 32
+_BESIDE: Final = re.compile(r"[\s,(（]{0,2}")
+
+
+def _join(dates: list[Dated], text: str) -> None:
+    """Reckon two dates beside each other as one: "next week's review is on Tuesday", "Friday the 20th"."""
+    for at in range(len(dates) - 1):
+        one, two = dates[at], dates[at + 1]
+        if not (one.is_bare_weekday or two.is_bare_weekday):
+            continue
+        between = text[one.end : two.start]
+        if len(between) > _NEAR:
+            continue
+        day, beside = (one, two) if one.is_bare_weekday else (two, one)
+        if beside.is_week and (
+            _FROM.search(between) if two.is_week else not _APART.search(between)
+        ):
+            when = beside.when + timedelta(days=day.when.weekday())
+        elif _BESIDE.fullmatch(between):
+            days = [
+                when
+                for when in (beside.when, beside.other)
+                if when and when.weekday() == day.when.weekday()
+            ]
+            if not days:
+                continue
+            when = days[0]
         else:
             continue
-        for match in pattern.finditer(lower):
-            day = resolve(match, said)
-            if day is not None:
-                yield Dated(*match.span(), datetime.combine(day, time()), is_relative)
-    pieces, pattern = _BARE_FORMS[language]
-    if not any(piece in lower for piece in pieces):
-        return
-    for match in pattern.finditer(lower):
-        ahead = (weekday(match["day"]) - said.weekday()) % 7
-        day = shift(said, ahead)
-        if day is not None:
-            yield Dated(*match.span(), datetime.combine(day, time()), True, True)
+        dates[at : at + 2] = [
+            replace(one, when=when, other=None),
+            replace(two, when=when, other=None),
+        ]
 
 
 def find_dates(text: str, said: datetime, language: Language) -> list[Dated]:
@@ -152,33 +231,36 @@ def find_dates(text: str, said: datetime, language: Language) -> list[Dated]:
     Returns:
         Days at 00:00, or at the hour that the sentence names where it names one date only.
     """
+    return list(_found(text, said, language))
+
+
+# The rules and the choice among a sentence's dates ask one after the other.
+@lru_cache(maxsize=4)
+def _found(text: str, said: datetime, language: Language) -> tuple[Dated, ...]:
     lower = text.lower()
     if len(lower) != len(text):  # a letter whose lower case is longer would move the offsets
         lower = "".join(one if len(one := char.lower()) == 1 else char for char in text)
-    if not _HINTS[language].search(lower):
-        return []
+    lower = lower.translate(_SAME)
+    forms = _BARE if language == "vi" and lower.isascii() else _FORMS[language]
     taken: list[Dated] = []
-    for found in _matches(lower, said.date(), language):
+    free = bytearray(len(lower))
+    # The longest at a place, and of two the form that comes first.
+    for found in sorted(forms.matches(lower, said), key=lambda one: one.start - one.end):
+        if free.find(1, found.start, found.end) >= 0:
+            continue
         if found.start and text[found.start : found.end] == "Mai":
             continue  # a name, not tomorrow
-        if all(found.end <= other.start or found.start >= other.end for other in taken):
-            taken.append(found)
+        free[found.start : found.end] = bytes((1,)) * (found.end - found.start)
+        taken.append(found)
     taken.sort(key=lambda found: found.start)
+    _join(taken, lower)
     clock = _clock(lower, language) if taken else None
     # The hour belongs to the date next to it.
     near = -1
     if clock is not None:
         places = [min(abs(clock[1] - one.start), abs(clock[1] - one.end)) for one in taken]
         near = places.index(min(places))
-    return [
-        Dated(
-            one.start,
-            one.end,
-            datetime.combine(
-                one.when.date(), clock[0] if clock and at == near else time(), said.tzinfo
-            ),
-            one.is_relative,
-            one.is_bare_weekday,
-        )
+    return tuple(
+        one._at(clock[0] if clock and at == near else time(), said.tzinfo)  # noqa: SLF001
         for at, one in enumerate(taken)
-    ]
+    )

@@ -3,8 +3,8 @@
 # ruff: noqa: E501 - a pattern or a list is read more easily whole
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from agentmem.tiers.extract import english_words as lexicon
@@ -54,9 +54,7 @@ def _in_tense(when: Dated | None, verb: Predicate, said_at: datetime) -> Dated |
     if verb.base in {"book", "schedule", "plan", "arrange", "decide", "agree", "move", "postpone", "set", "reschedule", "reserve", "order",
                      "register", "sign", "choose", "confirm", "push", "delay", "settle", "fix", "promise", "announce"}:  # fmt: skip
         return when
-    if when.is_bare_weekday and when.when.toordinal() > 7:  # noqa: PLR2004 - the calendar's first week
-        return replace(when, when=when.when - timedelta(days=7))
-    return when
+    return when.in_tense(-1)
 
 
 def read_english(sentence: Sentence, reading: Reading, said_at: datetime) -> list[Found]:
@@ -72,8 +70,7 @@ def read_english(sentence: Sentence, reading: Reading, said_at: datetime) -> lis
         reading.is_team = True
     base = places[0].start
     dates = [
-        Dated(one.start + base, one.end + base, one.when, one.is_relative, one.is_bare_weekday)
-        for one in find_dates(reading.text[base : places[-1].end], said_at, "en")
+        one.moved(base) for one in find_dates(reading.text[base : places[-1].end], said_at, "en")
     ]
     if reading.is_play or not lexicon.PLAY.isdisjoint(tokens):
         reading.is_play = True

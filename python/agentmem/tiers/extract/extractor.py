@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -24,7 +24,8 @@ from agentmem.tiers.extract.segments import (
     language_of,
     sentences,
 )
-from agentmem.tiers.extract.told import told
+from agentmem.tiers.extract.tense import tense_of
+from agentmem.tiers.extract.told import told as worded
 from agentmem.tiers.extract.vietnamese import read_vietnamese
 
 __all__ = ["Heard", "LinearExtractor", "RuleExtractor", "heard"]
@@ -134,6 +135,36 @@ class Heard:
         """Where it ends in the message, without its sign."""
         return self.sentence.words[-1].end
 
+    @property
+    def rule(self) -> Found | None:
+        """What the rules gave of it as a whole: what fills a slot, else the first."""
+        slots = (one for one in self.found if one.attribute is not None)
+        return next(slots, None) or next(iter(self.found), None)
+
+    def day(self) -> Dated | None:
+        """Return the date of what it tells: an absolute one, else one to come, else the first; a feast last.
+
+        A rule's knows the tense ("on Monday I met"), and may come from the sentence before.
+        """
+        ruled = self.rule.when if self.rule is not None else None
+        text, language = self.text[self.start : self.end], self.setting.language
+        dates = find_dates(text, self.said_at, language)
+        if not dates:
+            return ruled
+        lower = text.lower()
+        told = [
+            one.in_tense(tense_of(lower, one.start, one.end, language)) if one.other else one
+            for one in dates
+        ]
+        today = self.said_at.date()
+        at = min(
+            range(len(told)),
+            key=lambda at: (told[at].is_weak, told[at].is_relative, told[at].when.date() <= today),
+        )
+        day = told[at].moved(self.start)
+        is_ruled = ruled is not None and ruled.start == day.start and ruled.when != dates[at].when
+        return ruled if is_ruled else day
+
     def features(self) -> set[str]:
         """Return the names of its features."""
         text = self.text[self.start : self.end]
@@ -168,21 +199,18 @@ def _weighed(heard: Heard, model: LinearModel) -> list[Found]:
     verdict = model.judge(heard.features(), heard.pieces())
     if verdict.worth < model.least(language, is_found=bool(heard.found)):
         return []
-    slots = [one for one in heard.found if one.attribute is not None]
-    if len(slots) > 1:
+    if sum(one.attribute is not None for one in heard.found) > 1:
         for one in heard.found:
             one.confidence = verdict.worth
         return heard.found
-    start, end = heard.start, heard.end
-    rule = slots[0] if slots else next(iter(heard.found), None)
-    when = _day(heard, rule.when if rule is not None else None)
+    start, end, rule, when = heard.start, heard.end, heard.rule, heard.day()
     text = heard.text[start:end]
     whole = (
         rule is not None
         and len(heard.found) == 1
         and _WHOLE * (rule.end - rule.start) >= end - start
     )
-    said = rule.text if rule is not None and whole else told(text, language, when, start)
+    said = rule.text if rule is not None and whole else worded(text, language, when, start)
     found = Found(
         verdict.kind,
         start,
@@ -195,21 +223,6 @@ def _weighed(heard: Heard, model: LinearModel) -> list[Found]:
     if rule is not None:
         found.attribute, found.value, found.ends = rule.attribute, rule.value, rule.ends
     return [found]
-
-
-def _day(heard: Heard, ruled: Dated | None) -> Dated | None:
-    """Return the date of what a sentence tells: an absolute one, else one to come, else the first.
-
-    A rule's knows the tense ("on Monday I met"), and may come from the sentence before.
-    """
-    text, language = heard.text[heard.start : heard.end], heard.setting.language
-    dates = find_dates(text, heard.said_at, language)
-    if not dates:
-        return ruled
-    today = heard.said_at.date()
-    day = min(dates, key=lambda one: (one.is_relative, one.when.date() <= today))
-    day = replace(day, start=day.start + heard.start, end=day.end + heard.start)
-    return ruled if ruled is not None and ruled.start == day.start else day
 
 
 def _subject(kind: str, rule: Found | None) -> str:

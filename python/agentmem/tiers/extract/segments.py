@@ -59,6 +59,7 @@ _ASCII_VIETNAMESE: Final = words(
     "khong toi minh thich nhe nha roi duoc voi cua nay mai hom tuan thang nguoi lam"
     " dung dang cung nhung truoc sau luon chi cho anh chi hay tieng gio viet ngay nhom"
     " moi vao di la co thi em sang qua bo ban hoc song e k ko thik dc mk hok nhoa cx luc"
+    " phai chieu bua hen chua nghi"
 )
 _ENGLISH: Final = words(
     "the a an is are was were i my me you your to of in on for and or with that this it not do"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from agentmem.tiers.extract import vietnamese_words as lexicon
@@ -55,7 +55,7 @@ def read_vietnamese(sentence: Sentence, reading: Reading, said_at: datetime) -> 
     """
     tokens, places, is_bare = _tokens(sentence)
     base = places[0].start
-    dates = [replace(one, start=one.start + base, end=one.end + base)
+    dates = [one.moved(base)
              for one in find_dates(reading.text[base : places[-1].end], said_at, "vi")]  # fmt: skip
     dated: dict[int, int] = {}
     for one in dates:
@@ -111,10 +111,9 @@ def read_vietnamese(sentence: Sentence, reading: Reading, said_at: datetime) -> 
         subject.verb = verb
         if hearsay and subject.who != "user":
             continue
-        if when is not None and when.is_bare_weekday and when.when.date() > said_at.date():
+        if when is not None and when.other is not None and not view.has(lexicon.RESCHEDULES):
             happened = not lexicon.PAST.isdisjoint(tokens[piece.start : piece.end])
-            if happened and when.when.toordinal() > _WEEK and not view.has(lexicon.RESCHEDULES):
-                when = replace(when, when=when.when - timedelta(days=_WEEK))
+            when = when.in_tense(-1) if happened else when
         told = told_of(view, subject, when)
         formerly = view.has(lexicon.FORMERLY, piece.start)
         previous = subject if subject.start != subject.verb or previous is not None else previous
@@ -173,7 +172,6 @@ _REGULARLY: Final = Phrases(
 )
 _NOW: Final = words("giờ hiện bây gio hien")
 _LONGEST_VALUE: Final = 200
-_WEEK: Final = 7
 _MOST_BEFORE_VALUE: Final = 2
 # What stands before the value of a slot.
 _BEFORE_VALUE: Final = Phrases.union(
