@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from agentmem.arguments import check_flag, check_function, check_path
 from agentmem.errors import InvalidInputError, StoreBusyError
 from agentmem.models import (
     Captured,
@@ -92,9 +93,11 @@ class Memory(Operations, Pipeline):
             raise InvalidInputError(f"ann: 'auto', 'exact' or 'hnsw', not {ann!r}")
         if consolidate not in ("manual", "background"):
             raise InvalidInputError(f"consolidate: 'manual' or 'background', not {consolidate!r}")
+        check_flag(redact, "redact")
+        check_function(clock, "clock")
         self._scope = check_scope(scope)
         self._shared = Opened(
-            Path(path).absolute(), embedder, clock, durability, ann, redact=redact,
+            check_path(path, "path").absolute(), embedder, clock, durability, ann, redact=redact,
             extractor=checked_extractor(extractor),
             extractor_timeout_s=checked_timeout(extractor_timeout_s),
             summarizer=checked_summarizer(summarizer),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentmem._native import digests, fold_text
+from agentmem.arguments import check_function
 from agentmem.errors import EmbedderMismatchError, InvalidInputError, NotFoundError
 from agentmem.models import Fact, Trust, format_id
 from agentmem.protocols import Embedder, GivenEmbeddings
@@ -211,6 +212,7 @@ def remember(
         InvalidInputError: An item is wrong; the message names its position, nothing was written.
     """
     opened.check()
+    check_function(progress, "progress")
     facts_in = checked(items, is_redacting=opened.redact)
     embedder = opened.embedder
     ready = given_vectors(facts_in, embedder.ndim)
