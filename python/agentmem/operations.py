@@ -42,6 +42,9 @@ class Operations:
     def verify(self) -> Verification:
         """Check the store, the index and that they agree; nothing is changed.
 
+        Others may write meanwhile: only damage is reported, never a row on its way. Writes of this
+        process wait while the keys of the index are read, about a millisecond for a thousand rows.
+
         A problem of the index is mended by ``rebuild_index``; one of the store needs a backup.
         """
         return verify(self._shared)
