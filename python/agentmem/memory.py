@@ -318,7 +318,8 @@ class Memory(Operations, Pipeline):
             embedding: The query's vector, instead of embedding the text.
             ranking: Another way to rank than the measured one.
             explain: Fill ``Hit.explanation``: k, rank, score, weight and part of each signal, and
-                every other part of the score under ``"parts"``.
+                every other part of the score under ``"parts"``. With ``fusion="score"`` a part is
+                the score brought to 0..1; k is None and there is no weight.
 
         Returns:
             At most k hits; equal scores are ordered by smaller id.
