@@ -248,7 +248,10 @@ class Hit:
 
     @property
     def is_current(self) -> bool:
-        """Whether nothing superseded it."""
+        """Whether nothing has taken its place yet: of a planned change, what still holds too.
+
+        ``Memory.get(hit.id).is_current`` is False as soon as anything supersedes the row.
+        """
 
     @property
     def priority(self) -> int:

@@ -295,9 +295,9 @@ class Memory(Operations, Pipeline):
 
         Both signals vote, always: BM25 over the text, cosine over the embedding, fused by RRF. Rows
         of one session lend one another support, and times that the query names lift their rows.
-        Filters hold inside the engine, before ranking. Facts that are superseded, expired or begin
-        to hold later are left out unless ``as_of`` asks for their time; one that is replaced from a
-        later time on is found up to it. An event is found from when it is told, whenever it is.
+        Filters hold inside the engine, before ranking. Facts are found that hold now, or at the time
+        of ``as_of``: not those that are superseded, expired or begin to hold later; one that is
+        replaced from a later time on is found up to it. An event is found from when it is told, whenever it is.
 
         Cost: one embedding and one native call (benches/bench_recall.py).
         Source: Cormack, Clarke, Büttcher: Reciprocal Rank Fusion, SIGIR 2009.
@@ -379,9 +379,9 @@ class Memory(Operations, Pipeline):
         limit: int = 100,
         after: str | None = None,
     ) -> list[Fact]:
-        """Return facts that were not superseded, in the order of their ids: stable paging.
+        """Return current facts, which nothing superseded, in the order of their ids: stable paging.
 
-        Facts that expired or begin to hold later are among them: this lists what is stored.
+        Those that expired or begin to hold later are among them; ``recall`` finds what holds now.
 
         Args:
             where: Conditions, as in ``recall``.

@@ -131,7 +131,7 @@ def query_text(query: str, *, argument: str = "query") -> str:
 
 @lru_cache(maxsize=256)
 def _unfiltered(scope: str, space: str, k: int, *, explain: bool) -> _native.Asked:
-    """Return what most recalls ask: the measured ranking over every current fact of a scope."""
+    """Return what most recalls ask: the measured ranking over every fact of a scope that holds now."""
     return asked_of(space, k, filters(scope), explain=explain)
 
 
@@ -186,7 +186,7 @@ def recall(
 ) -> list[Hit]:
     """Return the k rows below a scope that fit a query best; see ``Memory.recall``.
 
-    ``conditions`` are the arguments of ``filters``; None asks for every current fact.
+    ``conditions`` are the arguments of ``filters``; None asks for every fact that holds now.
     """
     opened.check()
     text = query_text(query)
