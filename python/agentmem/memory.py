@@ -182,7 +182,8 @@ class Memory(Operations, Pipeline):
 
         The same text in the same scope, after Unicode and white-space folding, is a duplicate: the
         stored fact comes back, unless the call says something else of it, which makes a new
-        version. With ``key`` the fact replaces the current one of that key in this scope; the old
+        version. Of another ``subject``, or of an event at another ``valid_from``, it is a fact of
+        its own. With ``key`` the fact replaces the current one of that key in this scope; the old
         version stays in ``history``. Without ``sources`` the text is also kept as an L0 turn of
         origin ``asserted``, so that every trace ends in L0.
 

@@ -201,7 +201,7 @@ class Operations:
         """Take in a file of ``export`` below this scope; a second run adds nothing.
 
         A fact that says something else than the current one of its key, or with other fields than
-        the one of its text, comes in as an older version of it. Secrets are redacted.
+        the one of its text, subject and event, comes in as an older version of it. Secrets are redacted.
 
         An imported session has its turns but neither records nor tool calls: ``canvas`` finds no
         such session, and a ``capture`` of the same log writes its turns again.
