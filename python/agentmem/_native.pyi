@@ -156,7 +156,10 @@ class PreparedRows:
 
 @final
 class Hit:
-    """One row that fits a query; equal where all fields are, and cheap: a field is made when read."""
+    """One row that fits a query; equal where all fields are, and cheap: a field is made when read.
+
+    It never changes: ``metadata`` and ``explanation`` are new objects for each reading.
+    """
 
     __match_args__: ClassVar[tuple[str, ...]] = (
         "id", "tier", "kind", "text", "score", "bm25_rank", "ann_rank", "relevance", "subject",
@@ -209,7 +212,7 @@ class Hit:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """The metadata, decoded once."""
+        """The metadata; the caller may change it, no other reader sees that."""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -245,7 +248,10 @@ class Hit:
 
     @property
     def is_current(self) -> bool:
-        """Whether nothing superseded it."""
+        """Whether nothing has taken its place yet: of a planned change, what still holds too.
+
+        ``Memory.get(hit.id).is_current`` is False as soon as anything supersedes the row.
+        """
 
     @property
     def priority(self) -> int:

@@ -22,6 +22,7 @@ from agentmem.index_files import clear, make_folder, publishing, spare_share
 from agentmem.store import index_rows, opening, retention
 
 if TYPE_CHECKING:
+    import apsw
     import numpy as np
     import numpy.typing as npt
 
@@ -41,6 +42,8 @@ REBUILD_FOLD = 16_384
 # As many changes in such a time are a bulk write.
 BULK_CHANGES = 500
 PAUSE_S = 0.25
+# How often to look whether an index has come to the state of the store.
+TRIES = 8
 # From so many changes on, analysing them takes longer than starting a thread that does it.
 PREPARE_AT = 64
 # Above this a writer folds before it goes on, so that the tail is bounded.
@@ -191,17 +194,22 @@ class SearchIndex:
                         if stored == self._moving_to:
                             return
                         raise EmbedderMismatchError(stored, self._space)
-                    after = self._native.applied
-                    upserted, removed, last = index_rows.changed_keys(
-                        connection, after=after, limit=CATCH_UP_BATCH
-                    )
-                    if last == after:
+                    if not self._apply_next(connection):
                         break
-                    rows = index_rows.read_rows(connection, upserted)
-                    self._native.apply(rows, removed, last)
                 self._bound_tail()
         if self._native.tail_len >= FOLD_AT:
             self._wake.set()
+
+    def _apply_next(self, connection: apsw.Connection) -> bool:
+        """Apply the next changes of a snapshot; False where there are none."""
+        after = self._native.applied
+        upserted, removed, last = index_rows.changed_keys(
+            connection, after=after, limit=CATCH_UP_BATCH
+        )
+        if last == after:
+            return False
+        self._native.apply(index_rows.read_rows(connection, upserted), removed, last)
+        return True
 
     def _pass_pruned(self) -> None:
         """Go on from the published generation, or anew, where old changes are pruned already."""
@@ -329,6 +337,36 @@ class SearchIndex:
                 return
         # Another handle made the index of an empty store anew, which leaves no files.
         self.rebuild()
+
+    def differences(self) -> tuple[set[int], set[int]]:
+        """Return the keys that the index lacks, and those that it has beyond the store's.
+
+        The index and the rows are of one state: the index is caught up within the snapshot that it
+        is held against, and neither a write of this process nor a generation of any other one
+        reaches it meanwhile.
+
+        Raises:
+            EmbedderMismatchError: Another handle moved the store to another embedder.
+        """
+        tries = TRIES
+        while True:
+            with self._lock, ExitStack() as stack:
+                # Before the snapshot: it may fold, or go on from a published generation.
+                self.catch_up()
+                # In a folder that can't be written nobody publishes.
+                with suppress(OSError):
+                    stack.enter_context(publishing(self._folder, wait=True))
+                connection = stack.enter_context(self._database.read())
+                last = opening.last_seq(connection)
+                while self._apply_next(connection):
+                    pass
+                tries -= 1
+                if self._native.applied >= last or tries == 0:
+                    stored = set(index_rows.all_keys(connection))
+                    indexed = set(self._native.keys().tolist())
+                    return stored - indexed, indexed - stored
+            # It is being replaced, or others pruned changes in between; else the log has a gap.
+            time.sleep(PAUSE_S)
 
     def fold_when_due(self, *, woken: bool) -> bool:
         """Do the background thread's work of one turn; False when there will be none any more."""

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from agentmem.arguments import check_flag, check_function, check_path
 from agentmem.errors import InvalidInputError, StoreBusyError
 from agentmem.models import (
     Captured,
@@ -92,9 +93,11 @@ class Memory(Operations, Pipeline):
             raise InvalidInputError(f"ann: 'auto', 'exact' or 'hnsw', not {ann!r}")
         if consolidate not in ("manual", "background"):
             raise InvalidInputError(f"consolidate: 'manual' or 'background', not {consolidate!r}")
+        check_flag(redact, "redact")
+        check_function(clock, "clock")
         self._scope = check_scope(scope)
         self._shared = Opened(
-            Path(path).absolute(), embedder, clock, durability, ann, redact=redact,
+            check_path(path, "path").absolute(), embedder, clock, durability, ann, redact=redact,
             extractor=checked_extractor(extractor),
             extractor_timeout_s=checked_timeout(extractor_timeout_s),
             summarizer=checked_summarizer(summarizer),
@@ -179,7 +182,8 @@ class Memory(Operations, Pipeline):
 
         The same text in the same scope, after Unicode and white-space folding, is a duplicate: the
         stored fact comes back, unless the call says something else of it, which makes a new
-        version. With ``key`` the fact replaces the current one of that key in this scope; the old
+        version. Of another ``subject``, or of an event at another ``valid_from``, it is a fact of
+        its own. With ``key`` the fact replaces the current one of that key in this scope; the old
         version stays in ``history``. Without ``sources`` the text is also kept as an L0 turn of
         origin ``asserted``, so that every trace ends in L0.
 
@@ -292,9 +296,9 @@ class Memory(Operations, Pipeline):
 
         Both signals vote, always: BM25 over the text, cosine over the embedding, fused by RRF. Rows
         of one session lend one another support, and times that the query names lift their rows.
-        Filters hold inside the engine, before ranking. Facts that are superseded, expired or begin
-        to hold later are left out unless ``as_of`` asks for their time; one that is replaced from a
-        later time on is found up to it. An event is found from when it is told, whenever it is.
+        Filters hold inside the engine, before ranking. Facts are found that hold now, or at the time
+        of ``as_of``: not those that are superseded, expired or begin to hold later; one that is
+        replaced from a later time on is found up to it. An event is found from when it is told, whenever it is.
 
         Cost: one embedding and one native call (benches/bench_recall.py).
         Source: Cormack, Clarke, Büttcher: Reciprocal Rank Fusion, SIGIR 2009.
@@ -315,7 +319,8 @@ class Memory(Operations, Pipeline):
             embedding: The query's vector, instead of embedding the text.
             ranking: Another way to rank than the measured one.
             explain: Fill ``Hit.explanation``: k, rank, score, weight and part of each signal, and
-                every other part of the score under ``"parts"``.
+                every other part of the score under ``"parts"``. With ``fusion="score"`` a part is
+                the score brought to 0..1; k is None and there is no weight.
 
         Returns:
             At most k hits; equal scores are ordered by smaller id.
@@ -375,9 +380,9 @@ class Memory(Operations, Pipeline):
         limit: int = 100,
         after: str | None = None,
     ) -> list[Fact]:
-        """Return facts that were not superseded, in the order of their ids: stable paging.
+        """Return current facts, which nothing superseded, in the order of their ids: stable paging.
 
-        Facts that expired or begin to hold later are among them: this lists what is stored.
+        Those that expired or begin to hold later are among them; ``recall`` finds what holds now.
 
         Args:
             where: Conditions, as in ``recall``.

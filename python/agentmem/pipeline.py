@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from agentmem.arguments import check_function
 from agentmem.errors import InvalidInputError, NotFoundError
 from agentmem.models import Context, Persona, Report, Scene
 from agentmem.opened import Opened, Progress
@@ -19,6 +20,7 @@ __all__ = ["Pipeline", "checked_extractor", "checked_summarizer", "checked_timeo
 
 MAX_LIMIT = 100_000
 MAX_IDLE_S = 86_400.0
+MOST = 1 << 63
 
 
 def checked_extractor(extractor: Any) -> Extractor | None:
@@ -91,8 +93,12 @@ class Pipeline:
             session: Only this session and the scopes that it is in; None for all pending work.
             progress: Called as ``progress(done, total)``.
         """
+        from agentmem.tiers.capture import check_session
         from agentmem.tiers.consolidate import consolidate
 
+        if session is not None:
+            check_session(session)
+        check_function(progress, "progress")
         return consolidate(self._shared, self._scope, session=session, progress=progress)
 
     def end_session(self, session: str) -> Persona:
@@ -166,8 +172,12 @@ class Pipeline:
         Raises:
             NotFoundError: There is no such version.
         """
-        if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
-            raise InvalidInputError(f"version: a whole number is needed, {version!r} was given")
+        if version is not None and (
+            isinstance(version, bool) or not isinstance(version, int) or not 0 <= version < MOST
+        ):
+            raise InvalidInputError(
+                f"version: a whole number of 0 or more is needed, {version!r:.80} was given"
+            )
         with self._shared.database.read() as connection:
             if version is None:
                 row = personas.newest(connection, self._scope)

@@ -120,9 +120,7 @@ impl Sum<'_> {
             .parts
             .get_mut(number as usize)
             .and_then(|parts| parts.get_mut(part));
-        if let Some(place) = place
-            && value > 0.0
-        {
+        if let Some(place) = place {
             place.rank = rank;
             place.value += value;
         }

@@ -44,8 +44,6 @@ pub(super) struct NativeHit {
     hit: Hit,
     /// What makes an explanation of a score's parts, where one was asked for.
     explain: Option<Py<PyAny>>,
-    explanation: PyOnceLock<Py<PyAny>>,
-    metadata: PyOnceLock<Py<PyAny>>,
 }
 
 impl PartialEq for NativeHit {
@@ -99,12 +97,7 @@ type State<'py> = (
 
 impl NativeHit {
     pub(super) fn new(hit: Hit, explain: Option<Py<PyAny>>) -> Self {
-        Self {
-            hit,
-            explain,
-            explanation: PyOnceLock::new(),
-            metadata: PyOnceLock::new(),
-        }
+        Self { hit, explain }
     }
 
     fn parts(&self) -> Vec<(u32, f64)> {
@@ -176,16 +169,14 @@ impl NativeHit {
         PyTuple::new(py, &self.hit.row.tags)
     }
 
+    /// A new object for each reading: what one reader changes, no other sees.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let made = self
-            .metadata
-            .get_or_try_init(py, || match self.hit.row.metadata.as_str() {
-                "" | "{}" => Ok(PyDict::new(py).into_any().unbind()),
-                json => Ok::<_, PyErr>(LOADS.import(py, "json", "loads")?.call1((json,))?.unbind()),
-            })?;
-        Ok(made.bind(py).clone())
+        match self.hit.row.metadata.as_str() {
+            "" | "{}" => Ok(PyDict::new(py).into_any()),
+            json => LOADS.import(py, "json", "loads")?.call1((json,)),
+        }
     }
 
     #[getter]
@@ -246,16 +237,15 @@ impl NativeHit {
             .get_item(self.hit.row.trust)
     }
 
+    /// A new object for each reading, as the metadata.
     #[getter]
     fn explanation<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(explain) = &self.explain else {
             return Ok(None);
         };
-        let made = self.explanation.get_or_try_init(py, || {
-            let parts = (self.hit.rrf_k, self.parts());
-            explain.call1(py, (parts, self.hit.bm25_score, self.hit.cosine))
-        })?;
-        Ok(Some(made.bind(py).clone()))
+        let parts = (self.hit.rrf_k, self.parts());
+        let asked = (parts, self.hit.bm25_score, self.hit.cosine);
+        explain.bind(py).call1(asked).map(Some)
     }
 
     /// The key of the index: the tier's number in the top byte.

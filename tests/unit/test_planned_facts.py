@@ -25,6 +25,20 @@ def found(memory, query, **conditions):
     return sorted(hit.text for hit in memory.recall(query, **conditions))
 
 
+def test_current_is_what_nothing_superseded_whenever_it_holds(memory, clock):
+    old = memory.remember("The office is in Ghent.", key="office")
+    begins = clock() + timedelta(days=30)
+    plan = memory.remember("The office is in Paris.", key="office", valid_from=begins)
+    for holds, days in ((old, 31), (plan, 0)):
+        assert [fact.id for fact in memory.facts()] == [plan.id]
+        assert (memory.stats().facts, memory.stats().superseded) == (1, 1)
+        assert [memory.get(one.id).is_current for one in (old, plan)] == [False, True]
+        (hit,) = memory.recall("office")
+        # A hit speaks of the time that was asked for.
+        assert (hit.id, hit.is_current) == (holds.id, True)
+        clock.advance(days=days)
+
+
 @pytest.mark.parametrize("days", [None, 10])
 def test_a_plan_that_is_overtaken_leaves_one_fact_current(memory, clock, days):
     now = clock()

@@ -181,6 +181,29 @@ def test_min_max_scores(memory):
     assert explained[0].score == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize("fusion", ["rrf", "score"])
+def test_every_candidate_has_its_place_in_the_explanation(memory, fusion):
+    """The last candidate's min-max score is 0, and its place is told all the same."""
+    for place in range(6):
+        memory.remember(f"row {place} {'apple ' * place}", embedding=[1, place / 5, *[0] * 6])
+    hits = memory.recall(
+        "apple row", k=10, embedding=EAST, ranking=Ranking(fusion=fusion), explain=True
+    )
+    assert len(hits) == 6
+    for hit in hits:
+        bm25, ann = hit.explanation["bm25"], hit.explanation["ann"]
+        assert (bm25["rank"], ann["rank"]) == (hit.bm25_rank, hit.ann_rank)
+        assert None not in (hit.bm25_rank, hit.ann_rank, bm25["score"], ann["score"])
+        assert hit.score == pytest.approx(bm25["part"] + ann["part"])
+        assert ("weight" in bm25) is ("weight" in ann) is (fusion == "rrf")
+        assert hit.explanation["parts"] == {}
+    for name in ("bm25", "ann") if fusion == "score" else ():
+        of = sorted((hit.explanation[name] for hit in hits), key=lambda one: one["rank"])
+        scores = [one["score"] for one in of]
+        wanted = [(one - scores[-1]) / (scores[0] - scores[-1]) for one in scores]
+        assert [one["part"] for one in of] == pytest.approx(wanted, abs=1e-5)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -17,7 +17,7 @@ from agentmem.cli.common import emit, open_memory, options, parse_where
 def command(
     *, where: str | None, limit: int, after: str | None, path: Path, scope: str, json_output: bool
 ) -> None:
-    """List current facts in the order of their ids."""
+    """List current facts, which nothing superseded, in the order of their ids."""
     with open_memory(path, scope) as memory:
         found = memory.facts(where=parse_where(where), limit=limit, after=after)
     emit(

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 def describe(hit: Hit) -> str:
     """Return a hit as lines for people."""
     line = f"{hit.score:.4f}  {hit.id}  {hit.text}"
-    if hit.explanation is None:
+    explanation = hit.explanation
+    if explanation is None:
         return line
-    notes = [f"rrf k {hit.explanation['rrf_k']:g}"]
+    notes = [f"rrf k {explanation['rrf_k']:g}"]
     for name in ("bm25", "ann"):
-        signal = hit.explanation[name]
+        signal = explanation[name]
         if signal["rank"] is None:
             notes.append(f"{name}: not among its candidates")
         else:
@@ -28,7 +29,7 @@ def describe(hit: Hit) -> str:
                 f"{name}: rank {signal['rank']}, score {signal['score']:.3f}, "
                 f"weight {signal['weight']:g}, part {signal['part']:.4f}"
             )
-    others = hit.explanation["parts"].items()
+    others = explanation["parts"].items()
     notes += [f"{name.replace('_', ' ')}: part {part['part']:.4f}" for name, part in others]
     return line + "\n        " + "; ".join(notes)
 

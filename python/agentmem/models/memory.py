@@ -124,7 +124,9 @@ class Fact:
 
     ``status`` says what a write did: ``"new"``, ``"duplicate"`` (the same text was there already)
     or ``"superseded"`` (it replaced the facts in ``supersedes``); it is ``None`` on a read.
-    A fact that was itself replaced names its successor in ``superseded_by``.
+    A fact that was itself replaced names its successor in ``superseded_by``. One that nothing
+    replaced is current (``is_current``), whenever it holds: what holds now is current, has begun
+    (``valid_from``) and has not expired (``valid_to``).
     """
 
     id: str

@@ -12,6 +12,8 @@ __all__ = ["Ranking"]
 
 FUSIONS = ("rrf", "score")
 MOST = 1.0
+# As milliseconds it still is a finite number.
+MOST_DAYS = 1e300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +35,7 @@ class Ranking:
             characters, spelled as the subject is.
         recency: Weight of ``2 ** (-age / half_life_days)``; the age counts from the event, else
             from the writing.
-        half_life_days: Days after which recency is half, above 0.
+        half_life_days: Days after which recency is half, above 0 and at most 1e300.
         priority: Weight of ``priority / 100``.
         diversity: 0 for no limit, else the largest share of the k hits that one session may fill,
             rounded up; its other rows come after those of other sessions.
@@ -65,9 +67,10 @@ class Ranking:
             value = _number(getattr(self, name), name)
             if not 0.0 <= value <= MOST:
                 raise InvalidInputError(f"{name}: 0 to 1 is allowed, {value!r} was given")
-        if not _number(self.half_life_days, "half_life_days") > 0.0:
+        if not 0.0 < _number(self.half_life_days, "half_life_days") <= MOST_DAYS:
             raise InvalidInputError(
-                f"half_life_days: more than 0 is needed, {self.half_life_days!r} was given"
+                f"half_life_days: more than 0 and at most {MOST_DAYS:g} is allowed, "
+                f"{self.half_life_days!r} was given"
             )
 
 

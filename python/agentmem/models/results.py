@@ -86,6 +86,7 @@ class Imported:
 class Stats:
     """Counts and sizes of a memory, for people and for health checks.
 
+    ``facts`` counts the current ones, whenever they hold, ``superseded`` those that were replaced.
     ``skill_tasks`` has the number of reviews in each state that any is in: ``waiting``,
     ``leased``, ``blocked``, ``done``, ``dead``.
     """

@@ -13,6 +13,7 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agentmem.arguments import check_flag, check_function, check_path
 from agentmem.errors import InvalidInputError, NotFoundError
 from agentmem.skills.changes import Changes
 
@@ -312,11 +313,8 @@ class Skills(Changes):
         if query is not None and not isinstance(query, str):
             raise InvalidInputError(f"query: a text is needed, {query!r} was given")
         if pin is not None:
-            check_session(pin)
-        if count_tokens is not None and not callable(count_tokens):
-            raise InvalidInputError(
-                f"count_tokens: a function is needed, {count_tokens!r} was given"
-            )
+            check_session(pin, argument="pin")
+        check_function(count_tokens, "count_tokens")
         self._opened.check()
         handed = approved(self._opened, self._options, self._scope, owner, query=query, pin=pin)
         loadout, shown = arrange(
@@ -353,10 +351,12 @@ class Skills(Changes):
             NotFoundError: There is none of a name in this scope.
             StorageFullError: No space; no part of a skill is left behind.
         """
-        from agentmem.skills.names import check_folder, check_sequence
+        from agentmem.skills.names import check_owner, check_sequence
         from agentmem.skills.skill_md import export_skill
 
-        target = check_folder(directory, "directory")
+        target = check_path(directory, "directory")
+        if owner is not None:
+            check_owner(owner)
         if names is None:
             chosen = self.list(state="approved", owner=owner)
         else:
@@ -382,11 +382,13 @@ class Skills(Changes):
             NotOwnerError: The skill to merge into belongs to somebody else.
         """
         from agentmem.skills.importing import import_drafts
-        from agentmem.skills.names import check_folder
+        from agentmem.skills.names import check_owner
         from agentmem.skills.skill_md import read_skills
 
+        check_owner(owner)
+        check_flag(merge, "merge")
         self._opened.check()
-        drafts = read_skills(check_folder(directory, "directory"))
+        drafts = read_skills(check_path(directory, "directory"))
         return import_drafts(
             self._opened, self._options, self._scope, drafts, owner=owner, merge=merge
         )

@@ -72,7 +72,10 @@ class Changes:
             NotFoundError: There is no such skill or version in this scope.
         """
         from agentmem.skills.apply import body_diff
+        from agentmem.skills.names import check_count
 
+        for argument, number in (("a", a), ("b", b)):
+            check_count(number, argument, 1)
         before, after = self.get(name, version=a), self.get(name, version=b)
         return body_diff(before.body, after.body, name=name, versions=(a, b))
 
@@ -114,7 +117,11 @@ class Changes:
             NotFoundError: The evidence does not exist in this scope.
         """
         from agentmem.models import Draft
-        from agentmem.skills.names import check_mapping, check_sequence
+        from agentmem.skills.names import check_author, check_mapping, check_name, check_sequence
+
+        check_author(author)
+        if merge_into is not None:
+            check_name(merge_into, "merge_into")
 
         draft = Draft(
             name=name, description=description, body=body,
@@ -163,9 +170,15 @@ class Changes:
             IllegalMoveError: It is retired; ``rollback`` brings it back.
         """
         from agentmem.models import Draft
-        from agentmem.skills.names import check_mapping, check_owner, check_sequence
+        from agentmem.skills.names import (
+            check_author,
+            check_mapping,
+            check_owner,
+            check_sequence,
+        )
 
         check_owner(owner)
+        check_author(author)
         lifecycle = self._lifecycle
         base: Any = None
         if None in (description, body, resources, metadata):

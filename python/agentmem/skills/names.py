@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from agentmem.errors import InvalidInputError
 
 __all__ = [
+    "check_author",
     "check_count",
-    "check_folder",
     "check_mapping",
     "check_name",
     "check_owner",
@@ -25,6 +22,16 @@ __all__ = [
 MAX_OWNER_CHARS: Final = 1_024
 MAX_NAME_CHARS: Final = 64
 _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+def check_author(author: Any) -> None:
+    """Accept a text that says who made something, and None.
+
+    Raises:
+        InvalidInputError: It is neither.
+    """
+    if author is not None:
+        check_text(author, "author", MAX_OWNER_CHARS)
 
 
 def check_owner(owner: Any) -> str:
@@ -57,7 +64,7 @@ def check_text(value: Any, argument: str, most: int) -> str:
     return value
 
 
-def check_name(name: Any) -> str:
+def check_name(name: Any, argument: str = "name") -> str:
     """Return the name of a skill if the SKILL.md specification allows it.
 
     Raises:
@@ -69,7 +76,7 @@ def check_name(name: Any) -> str:
         or not _NAME.fullmatch(name)
     ):
         raise InvalidInputError(
-            f"name: 1 to {MAX_NAME_CHARS} of a-z, 0-9 and single hyphens between them are needed, "
+            f"{argument}: 1 to {MAX_NAME_CHARS} of a-z, 0-9 and single hyphens between them are needed, "
             f"{name!r} was given"
         )
     return name
@@ -110,28 +117,6 @@ def check_sequence(value: Any, argument: str) -> tuple[Any, ...]:
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise InvalidInputError(f"{argument}: a sequence is needed, {value!r:.200} was given")
     return tuple(value)
-
-
-def check_folder(value: Any, argument: str) -> Path:
-    """Return a path that the operating system could have.
-
-    Raises:
-        InvalidInputError: It is none.
-    """
-    try:
-        text = os.fspath(value)
-    except TypeError:
-        text = None
-    if not isinstance(text, str) or not text or "\0" in text:
-        raise InvalidInputError(f"{argument}: a path is needed, {value!r:.200} was given")
-    try:
-        os.lstat(text)
-    except UnicodeEncodeError as error:
-        raise InvalidInputError(f"{argument}: {text!r:.200} is no path here") from error
-    except OSError as error:
-        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
-            raise InvalidInputError(f"{argument}: {text[:200]!r}: {error.strerror}") from error
-    return Path(text)
 
 
 def parse_number(value: Any, kind: str) -> int:

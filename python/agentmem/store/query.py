@@ -63,6 +63,12 @@ def run_query(
         InvalidInputError: The text is no SQL, its parameters do not fit, or it would write.
         StoreBusyError: It was interrupted.
     """
+    if not isinstance(query, str):
+        raise InvalidInputError(f"query: SQL as a text is needed, {query!r:.80} was given")
+    if not isinstance(parameters, Sequence | Mapping):
+        raise InvalidInputError(
+            f"parameters: a sequence or a mapping is needed, {parameters!r:.80} was given"
+        )
     deadline = time.monotonic() + timeout_s
     connection.set_authorizer(_allow)
     connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_BETWEEN_LOOKS)

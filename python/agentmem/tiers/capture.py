@@ -44,22 +44,23 @@ _TRUST: Final = {
 """By who speaks; what is not in it, results of tools above all, has the lowest."""
 
 
-def check_session(session: str) -> str:
+def check_session(session: str, *, argument: str = "session") -> str:
     """Return the name of a session if it is one.
 
     Raises:
         InvalidInputError: It is blank, too long, or no text that can be stored.
     """
     if not isinstance(session, str) or not session.strip():
-        raise InvalidInputError(f"session: a non-empty name is needed, {session!r} was given")
+        raise InvalidInputError(f"{argument}: a non-empty name is needed, {session!r} was given")
     if len(session) > MAX_SESSION_CHARS:
         raise InvalidInputError(
-            f"session: at most {MAX_SESSION_CHARS} characters are allowed, {len(session)} were given"
+            f"{argument}: at most {MAX_SESSION_CHARS} characters are allowed, "
+            f"{len(session)} were given"
         )
     try:
         session.encode()
     except UnicodeEncodeError as error:
-        raise InvalidInputError(f"session: {session!r} has a lone surrogate") from error
+        raise InvalidInputError(f"{argument}: {session!r} has a lone surrogate") from error
     return session
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from agentmem.arguments import check_function
 from agentmem.errors import InvalidInputError
 from agentmem.models import Compacted, parse_id
 from agentmem.store import tool_calls
@@ -43,10 +44,7 @@ def compact(
     """
     if isinstance(budget_tokens, bool) or not isinstance(budget_tokens, int) or budget_tokens < 1:
         raise InvalidInputError(f"budget_tokens: at least 1 is needed, {budget_tokens!r} was given")
-    if count_tokens is not None and not callable(count_tokens):
-        raise InvalidInputError(
-            f"count_tokens: a function of a str is needed, {count_tokens!r} was given"
-        )
+    check_function(count_tokens, "count_tokens")
     if not isinstance(messages, Sequence) or isinstance(messages, (str, bytes, bytearray)):
         raise InvalidInputError(
             f"messages: a list of messages is needed, a {type(messages).__name__} was given"

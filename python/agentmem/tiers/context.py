@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from agentmem._native import estimate_tokens
+from agentmem.arguments import check_function
 from agentmem.errors import AgentMemError, ClosedError, ForkedError, InvalidInputError, StoreError
 from agentmem.models import (
     TIERS,
@@ -113,10 +114,7 @@ def _check(budget_tokens: Any, deadline_s: Any, count_tokens: Any) -> None:
         raise InvalidInputError(
             f"deadline_s: more than 0 and at most {MAX_DEADLINE_S:g} s, {deadline_s!r} was given"
         )
-    if count_tokens is not None and not callable(count_tokens):
-        raise InvalidInputError(
-            f"count_tokens: a function of a str is needed, {count_tokens!r} was given"
-        )
+    check_function(count_tokens, "count_tokens")
 
 
 def _counter(given: TokenCounter | None) -> Callable[[str], int]:

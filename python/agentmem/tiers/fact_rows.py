@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from agentmem.errors import EmbedderMismatchError, NotFoundError
 from agentmem.models import TRUSTS, Fact, Trust, format_id, from_ms, make_fact
@@ -19,12 +19,40 @@ if TYPE_CHECKING:
     from agentmem.store.database import Transaction
     from agentmem.tiers.fact_input import NewFact
 
-__all__ = ["FactRows", "NeedsVectorsError", "Space", "require_space"]
+__all__ = ["FactRows", "NeedsVectorsError", "Space", "is_same_matter", "require_space"]
 
 # An embedder's id and the length of its vectors.
 Space = tuple[str, int]
 # number, turn or None, what the host said, digest, trust, source ids, vectors
 Fresh = tuple[int, int | None, "NewFact", int, int, tuple[str, ...], bytes]
+
+
+class Stated(Protocol):
+    """What tells two facts of one text apart."""
+
+    @property
+    def subject(self) -> str | None:
+        """Whom or what it is about."""
+
+    @property
+    def kind(self) -> str:
+        """Its kind."""
+
+    @property
+    def valid_from_ms(self) -> int | None:
+        """When it begins; of an event, when it happens."""
+
+
+def is_same_matter(one: Stated, other: Stated) -> bool:
+    """Whether two facts of one text may be one: no other subject, and no other event.
+
+    A subject or a time that one of them does not say claims nothing. Of what is no event another
+    time is another version.
+    """
+    if None not in (one.subject, other.subject) and one.subject != other.subject:
+        return False
+    times = one.valid_from_ms, other.valid_from_ms
+    return "event" not in (one.kind, other.kind) or None in times or times[0] == times[1]
 
 
 class NeedsVectorsError(Exception):

@@ -13,7 +13,7 @@ from agentmem.store.index_rows import fact_index_rows, turn_index_rows
 from agentmem.store.links import insert_sources, insert_tags, source_numbers, tags_of
 from agentmem.store.redactions import add_counts
 from agentmem.store.scopes import join_scope, obtain
-from agentmem.tiers.fact_rows import require_space
+from agentmem.tiers.fact_rows import is_same_matter, require_space
 from agentmem.tiers.import_input import ExportFile, FactLine, TurnLine, read_export
 from agentmem.tiers.import_redaction import redacted_facts, redacted_turns
 from agentmem.tiers.remember import scope_digests
@@ -285,6 +285,7 @@ class _Import:
                 for found in facts.by_digests(connection, [mark]).get(mark, [])
                 if found.scope == scope
                 and fold_text(found.text) == folded
+                and is_same_matter(found, row)
                 and found.id not in images
             ]
         tags = tags_of(connection, 1, [found.id for found in candidates])

@@ -186,11 +186,13 @@ def _skill_problems(connection: apsw.Connection) -> list[str]:
 
 
 def verify(opened: Opened) -> Verification:
-    """Check the store, the index and that they agree; nothing is changed."""
+    """Check the store, the index and that they agree; nothing is changed.
+
+    Others may write meanwhile: what is held against another is of one snapshot.
+    """
     problems = list(opened.database.integrity())
-    opened.index.catch_up()
     with opened.database.read() as connection:
-        stored = set(all_keys(connection))
+        rows = len(all_keys(connection))
         vectors = next(connection.execute("SELECT count(*) FROM embeddings"))[0]
         (lost,) = next(
             connection.execute(
@@ -217,11 +219,11 @@ def verify(opened: Opened) -> Verification:
         opened.index.check_files()
     except IndexCorruptError as error:
         problems.append(str(error))
-    indexed = set(opened.index.native.keys().tolist())
-    for name, keys in (("missing from", stored - indexed), ("only in", indexed - stored)):
+    missing, surplus = opened.index.differences()
+    for name, keys in (("missing from", missing), ("only in", surplus)):
         if keys:
             shown = ", ".join(
                 format_id(key >> 56, key & ((1 << 56) - 1)) for key in sorted(keys)[:5]
             )
             problems.append(f"{len(keys)} rows are {name} the index: {shown}")
-    return Verification(tuple(problems), len(stored), vectors)
+    return Verification(tuple(problems), rows, vectors)

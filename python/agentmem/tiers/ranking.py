@@ -121,8 +121,10 @@ def explain_hit(
     """Return what a hit's score is made of.
 
     ``bm25`` and ``ann`` are the signals alone, with the signal's own score; ``parts`` holds every
-    other part that is not 0, by name. All ``part`` values add up to the hit's score; a place in a
-    list of RRF has its ``weight`` too.
+    other part that is not 0, by name. All ``part`` values add up to the hit's score. A signal's
+    ``rank`` is None where the row is not among its candidates. A place in a list of RRF has its
+    ``weight`` too. With ``fusion="score"`` there is no ``rrf_k`` and no ``weight``: the part is the
+    score brought to 0..1 over the candidates, times the weight, so the last candidate's is 0.
     """
     rrf_k, values = parts
     named = dict(zip(_native.SCORE_PARTS, values, strict=True))

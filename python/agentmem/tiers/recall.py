@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agentmem import _native
+from agentmem.arguments import check_flag, check_strings
 from agentmem.errors import EmbedderMismatchError, InvalidInputError
 from agentmem.models import TIERS, Ranking, to_ms
 from agentmem.store.conditions import check_where
@@ -49,20 +51,9 @@ def depth_of(k: int) -> int:
     return max(4 * k, 50)
 
 
-def _strings(value: Iterable[str] | None, argument: str) -> list[str] | None:
-    if value is None:
-        return None
-    if isinstance(value, str):
-        return [value]
-    found = list(value)
-    if not all(isinstance(item, str) for item in found):
-        raise InvalidInputError(f"{argument}: strings are needed, {found!r} was given")
-    return found
-
-
 def _tiers(value: Sequence[str] | str) -> int:
     bits = 0
-    for tier in (value,) if isinstance(value, str) else value:
+    for tier in check_strings(value, "tiers"):
         if tier not in TIER_BITS:
             raise InvalidInputError(f"tiers: {tier!r} is none of {', '.join(TIERS)}")
         bits |= TIER_BITS[tier]
@@ -94,7 +85,7 @@ def filters(
     if tiers != ("L1",):
         found["tiers"] = _tiers(tiers)
     if scopes is not None:
-        several = _strings(scopes, "scopes") or []
+        several = check_strings(scopes, "scopes")
         if not several:
             raise InvalidInputError("scopes: an empty list would match nothing; pass None for all")
         found["scopes"] = [
@@ -103,11 +94,11 @@ def filters(
     elif base:
         found["scopes"] = [base]
     if kinds is not None:
-        found["kinds"] = _strings(kinds, "kinds")
+        found["kinds"] = check_strings(kinds, "kinds")
     if tags is not None:
-        found["tags"] = _strings(tags, "tags")
+        found["tags"] = check_strings(tags, "tags")
     if any_tags is not None:
-        found["any_tags"] = _strings(any_tags, "any_tags")
+        found["any_tags"] = check_strings(any_tags, "any_tags")
     if where is not None:
         found["where"] = check_where(where)
     if session is not None:
@@ -123,10 +114,13 @@ def filters(
     return found
 
 
-def query_text(query: str) -> str:
+FILTERS = frozenset(inspect.signature(filters).parameters) - {"base"}
+
+
+def query_text(query: str, *, argument: str = "query") -> str:
     """Return the query if it is one: a string of at most 1 MiB; lone surrogates become U+FFFD."""
     if not isinstance(query, str):
-        raise InvalidInputError(f"query: a string is needed, {query!r} was given")
+        raise InvalidInputError(f"{argument}: a string is needed, {query!r:.80} was given")
     if len(query) * 4 > MAX_QUERY_BYTES and len(query.encode("utf-8", "replace")) > MAX_QUERY_BYTES:
         raise InvalidInputError(
             f"query: at most {MAX_QUERY_BYTES} bytes of UTF-8 are allowed; "
@@ -137,7 +131,7 @@ def query_text(query: str) -> str:
 
 @lru_cache(maxsize=256)
 def _unfiltered(scope: str, space: str, k: int, *, explain: bool) -> _native.Asked:
-    """Return what most recalls ask: the measured ranking over every current fact of a scope."""
+    """Return what most recalls ask: the measured ranking over every fact of a scope that holds now."""
     return asked_of(space, k, filters(scope), explain=explain)
 
 
@@ -192,10 +186,12 @@ def recall(
 ) -> list[Hit]:
     """Return the k rows below a scope that fit a query best; see ``Memory.recall``.
 
-    ``conditions`` are the arguments of ``filters``; None asks for every current fact.
+    ``conditions`` are the arguments of ``filters``; None asks for every fact that holds now.
     """
     opened.check()
     text = query_text(query)
+    if explain is not False:
+        check_flag(explain, "explain")
     is_plain = conditions is None and ranking is None
     options = {} if is_plain else filters(scope, **(conditions or {}))
     share = 1.0
@@ -253,9 +249,17 @@ def recall_many(
 ) -> list[list[Hit]]:
     """Return the hits of several queries in one native call; see ``Memory.recall_many``."""
     opened.check()
-    if isinstance(queries, str):
-        raise InvalidInputError("queries: several texts are needed, one string was given")
-    texts = [query_text(query) for query in queries]
+    check_flag(explain, "explain")
+    if isinstance(queries, str) or not isinstance(queries, Iterable):
+        raise InvalidInputError(
+            f"queries: several texts are needed, one {type(queries).__name__} was given"
+        )
+    texts = [query_text(query, argument=f"queries[{at}]") for at, query in enumerate(queries)]
+    for name in conditions:
+        if name not in FILTERS:
+            raise InvalidInputError(
+                f"filters: {name!r} is unknown; known are {', '.join(sorted(FILTERS))}"
+            )
     options = filters(scope, **conditions)
     while True:
         embedder = opened.embedder
@@ -274,10 +278,17 @@ def _recall_many(
     embeddings: Any,
     asked: _native.Asked,
 ) -> list[list[Hit]]:
-    if embeddings is not None and len(embeddings) != len(texts):
-        raise InvalidInputError(
-            f"embeddings: one a query is needed, {len(embeddings)} for {len(texts)} were given"
-        )
+    if embeddings is not None:
+        # An array without a dimension has a length only in name.
+        is_several = isinstance(embeddings, Sequence) or bool(getattr(embeddings, "ndim", 0))
+        if not is_several or isinstance(embeddings, str | bytes):
+            raise InvalidInputError(
+                f"embeddings: one vector a query is needed, {embeddings!r:.80} was given"
+            )
+        if len(embeddings) != len(texts):
+            raise InvalidInputError(
+                f"embeddings: one a query is needed, {len(embeddings)} for {len(texts)} were given"
+            )
     space, now_ms = embedder.id, opened.now_ms()
     found: list[list[Hit]] = [[] for _ in texts]
     vectors: dict[int, npt.NDArray[np.float32]] = {}

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentmem._native import digests, fold_text
+from agentmem.arguments import check_function
 from agentmem.errors import EmbedderMismatchError, InvalidInputError, NotFoundError
 from agentmem.models import Fact, Trust, format_id
 from agentmem.protocols import Embedder, GivenEmbeddings
@@ -16,7 +17,7 @@ from agentmem.store.links import insert_sources, rests_on, source_numbers, tags_
 from agentmem.store.redactions import add_counts
 from agentmem.store.scopes import contains
 from agentmem.tiers.fact_input import PLAIN, NewFact, checked
-from agentmem.tiers.fact_rows import FactRows, NeedsVectorsError, Space
+from agentmem.tiers.fact_rows import FactRows, NeedsVectorsError, Space, is_same_matter
 from agentmem.tiers.vectors import embed_texts, given_vectors
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _write(
         elif not old and (mark in stored or mark in fresh_marks):
             rows.flush()
             same = facts.by_digests(connection, [mark]).get(mark, ())
-            known = _equal_text(same, rows.scope, item)
+            known = _stated_before(same, rows.scope, item)
         if known is not None:
             tags = tags_of(connection, 1, [known.id]).get(known.id, ())
             # What has expired is not the case any more: to state it again is new.
@@ -157,12 +158,26 @@ def _write(
     return written
 
 
-def _equal_text(found: Iterable[facts.FactRow], scope: str, item: NewFact) -> facts.FactRow | None:
-    """Return the stored fact of the same scope whose folded text is the same, if there is one."""
+def _stated_before(
+    found: Iterable[facts.FactRow], scope: str, item: NewFact
+) -> facts.FactRow | None:
+    """Return the stored fact of the same scope that a keyless write states again, if there is one.
+
+    Of several it is the one that agrees in most, so that a replay meets what it wrote.
+    """
     folded = fold_text(item.text)
-    return next(
-        (row for row in found if row.scope == scope and fold_text(row.text) == folded), None
-    )
+    same = [
+        row
+        for row in found
+        if row.scope == scope and fold_text(row.text) == folded and is_same_matter(row, item)
+    ]
+    return min(
+        same,
+        key=lambda row: (
+            row.subject != item.subject, row.valid_from_ms != item.valid_from_ms, row.id
+        ),
+        default=None,
+    )  # fmt: skip
 
 
 def _duplicate(rows: FactRows, row: facts.FactRow, item: NewFact) -> Fact:
@@ -211,6 +226,7 @@ def remember(
         InvalidInputError: An item is wrong; the message names its position, nothing was written.
     """
     opened.check()
+    check_function(progress, "progress")
     facts_in = checked(items, is_redacting=opened.redact)
     embedder = opened.embedder
     ready = given_vectors(facts_in, embedder.ndim)

@@ -24,6 +24,8 @@ LEAST_NORM = 1e-15
 UNIT_TOLERANCE = 1e-6
 # How far an embedder's vector may be from unit length: float16 models stay within it.
 LENGTH_TOLERANCE = 1e-2
+# Kinds of arrays that may hold real numbers; objects are fractions and large whole numbers.
+NUMERIC = "fiubO"
 
 
 def given_vector(
@@ -35,43 +37,48 @@ def given_vector(
 
     Raises:
         DimensionError: It has another length.
-        InvalidInputError: It is not numeric, not finite, or zero.
+        InvalidInputError: It is not numeric, not finite, or all zeros. Any other has a direction,
+            however large or small its numbers are.
     """
     import numpy as np
 
-    # False for NaN too.
     if (
         type(embedding) is np.ndarray
         and embedding.dtype.str == "<f4"
         and embedding.shape == (ndim,)
-        and abs(embedding.dot(embedding) - 1.0) <= UNIT_TOLERANCE
     ):
-        return embedding
+        with np.errstate(over="ignore"):
+            square = embedding.dot(embedding)
+        # False for NaN too.
+        if abs(square - 1.0) <= UNIT_TOLERANCE:
+            return embedding
+    # Float64 and the largest number first: then no square of what float32 or float64 can say
+    # overflows, nor do all of them vanish.
     try:
-        vector = np.array(embedding, dtype=np.float32)
-    except (TypeError, ValueError) as error:
+        with np.errstate(over="ignore"):
+            given = np.asarray(embedding)
+            vector = given.astype(np.float64) if given.dtype.kind in NUMERIC else None
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInputError(f"{argument}: numbers are needed: {error}") from error
+    if vector is None:
+        raise InvalidInputError(f"{argument}: numbers are needed, {given.dtype} was given")
     if vector.ndim != 1:
         raise InvalidInputError(
             f"{argument}: one vector is needed, an array of shape {vector.shape} was given"
         )
     if vector.shape[0] != ndim:
         raise DimensionError(ndim, vector.shape[0], argument)
-    norm = float(np.dot(vector, vector))
-    if not np.isfinite(norm):
-        # Either an element is not finite, or only the square of a huge one overflows.
-        if not np.isfinite(vector).all():
-            raise InvalidInputError(f"{argument}: it holds NaN or an infinite value")
-        vector /= np.abs(vector).max()
-        norm = float(np.dot(vector, vector))
-    if norm < 1e-30:  # noqa: PLR2004
-        peak = float(np.abs(vector).max()) if ndim else 0.0
-        if peak == 0.0:
-            raise InvalidInputError(f"{argument}: a zero vector has no direction")
-        vector /= peak
-        norm = float(np.dot(vector, vector))
-    vector /= np.float32(norm**0.5)
-    return vector
+    peak = float(np.abs(vector).max())
+    if not np.isfinite(peak):
+        raise InvalidInputError(f"{argument}: it holds NaN or an infinite value")
+    if peak == 0.0:
+        raise InvalidInputError(
+            f"{argument}: a zero vector has no direction and can't be compared; "
+            "give the vector that the model makes of the text"
+        )
+    vector /= peak
+    vector /= float(np.dot(vector, vector)) ** 0.5
+    return vector.astype(np.float32)
 
 
 def given_vectors(items: Sequence[NewFact], ndim: int) -> list[bytes | None]:
@@ -93,14 +100,18 @@ def _unit_block(items: Sequence[NewFact], places: Sequence[int], ndim: int) -> l
     import numpy as np
 
     try:
-        matrix = np.array([items[place].embedding for place in places], dtype=np.float32)
-    except (TypeError, ValueError):
-        matrix = np.empty(0, np.float32)
-    if matrix.shape == (len(places), ndim):
-        norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
+        given = np.array([items[place].embedding for place in places])
+    except (TypeError, ValueError, OverflowError):
+        given = np.empty(0)
+    if given.shape == (len(places), ndim) and given.dtype.kind == "f":
+        # What float32 can't hold, or not square, becomes infinite here and is taken by itself.
+        with np.errstate(over="ignore"):
+            matrix = given.astype(np.float32, copy=False)
+            norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
         if bool(np.isfinite(norms).all()) and float(norms.min()) > LEAST_NORM:
-            if float(np.abs(norms - 1).max()) > UNIT_TOLERANCE:
-                matrix /= norms[:, None]
+            off = np.abs(norms - 1) > UNIT_TOLERANCE
+            if off.any():
+                matrix[off] /= norms[off, None]
             raw, width = matrix.tobytes(), ndim * 4
             return [raw[nth * width : (nth + 1) * width] for nth in range(len(places))]
     return [
