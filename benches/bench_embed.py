@@ -141,7 +141,7 @@ def test_embed_query(benchmark, embedders, question):
 @pytest.mark.benchmark(group="embed")
 def test_a_repeated_query(benchmark, embedders):
     cached = OnnxEmbedder()
-    cached._loaded = embedders[0]._load()
+    cached._loaded = embedders[0]._loaded
     expected = cached.embed_query(QUESTION_12)
     assert benchmark(cached.embed_query, QUESTION_12) is expected
 

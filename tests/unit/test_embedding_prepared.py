@@ -188,8 +188,8 @@ def test_the_float_graph_is_the_packaged_one_in_fewer_operators():
 
 def test_derivation_is_deterministic():
     weights = read_weights(packaged_model())
-    peaks = prepared._peaks(float_graph(weights), packaged_tokenizer())
-    again = prepared._peaks(float_graph(weights), packaged_tokenizer())
+    peaks = prepared.activation_peaks(float_graph(weights), packaged_tokenizer())
+    again = prepared.activation_peaks(float_graph(weights), packaged_tokenizer())
     assert all(peaks[site].tobytes() == again[site].tobytes() for site in peaks)
     assert fast_graph(weights, peaks, "int8") == fast_graph(weights, again, "int8")
 

@@ -117,8 +117,8 @@ def encode_layers(
     norm: tuple[Floats, Floats],
     layers: Sequence[Layer[Matrix]],
     products: Products[Matrix],
-) -> None:
-    """Add everything from the embedded words to ``pooled``.
+) -> str:
+    """Add everything from the embedded words to ``pooled``; return the name of the last layer.
 
     Args:
         graph: Where to add it.
@@ -153,3 +153,4 @@ def encode_layers(
         narrowed = products.product(activated, layer.down, layer.down_bias, f"narrowed{number}")
         hidden = normalised(f"hidden{number + 1}", [narrowed, attended], layer.down_norm)
     graph.node("ReduceMean", [hidden], "pooled", axes=[1], keepdims=0)
+    return hidden

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from agentmem.embedding.change import Change
+
     Floats = npt.NDArray[np.float32]
 
 __all__ = ["ALPHA", "FloatProducts", "WeightType", "fast_graph", "float_graph"]
@@ -33,14 +35,24 @@ WeightType = Literal["int8", "uint8"]
 _LEVELS: Final = 127
 
 
-def float_graph(weights: Weights) -> bytes:
-    """Return the float32 graph; besides ``pooled`` it gives the input of each matrix."""
+def float_graph(weights: Weights, change: Change | None = None) -> bytes:
+    """Return the float32 graph; besides ``pooled``, or ``scores``, it gives the input of each matrix.
+
+    Args:
+        weights: The model.
+        change: What is added to it, and makes ``scores`` of each token of its last layer.
+    """
     graph = GraphBuilder("minilm")
-    _encoder(graph, weights, FloatProducts(graph))
-    return graph.model([*graph.sites, "pooled"])
+    output = _encoder(graph, weights, FloatProducts(graph), change)
+    return graph.model([*graph.sites, output])
 
 
-def fast_graph(weights: Weights, peaks: Mapping[str, Floats], weight_type: WeightType) -> bytes:
+def fast_graph(
+    weights: Weights,
+    peaks: Mapping[str, Floats],
+    weight_type: WeightType,
+    change: Change | None = None,
+) -> bytes:
     """Return the dynamically quantised graph.
 
     Args:
@@ -49,10 +61,11 @@ def fast_graph(weights: Weights, peaks: Mapping[str, Floats], weight_type: Weigh
             value seen in each channel, shape ``(inputs,)``.
         weight_type: ``"int8"``, or ``"uint8"`` around 128: the same numbers, exact too on CPUs
             whose unsigned-by-signed products saturate at 16 bits, and slower.
+        change: As for ``float_graph``; the head is not quantised.
     """
     graph = GraphBuilder("minilm")
-    _encoder(graph, weights, _QuantisedProducts(graph, peaks, weight_type))
-    return graph.model(["pooled"])
+    output = _encoder(graph, weights, _QuantisedProducts(graph, peaks, weight_type), change)
+    return graph.model([output])
 
 
 class FloatProducts:
@@ -158,20 +171,28 @@ def _factors(peaks: Floats, matrix: Floats) -> Floats:
 
 
 def _encoder(
-    graph: GraphBuilder, weights: Weights, products: FloatProducts | _QuantisedProducts
-) -> None:
-    """Add the whole encoder to the graph, from ``input_ids`` to ``pooled``."""
+    graph: GraphBuilder,
+    weights: Weights,
+    products: FloatProducts | _QuantisedProducts,
+    change: Change | None,
+) -> str:
+    """Add the whole encoder to the graph, from ``input_ids`` on; return the output's name."""
     graph.constant("words.weight", weights.words)
     graph.constant("words.scale", weights.word_scales)
     graph.node("Gather", ["words.weight", "input_ids"], "words.levels")
     graph.node("Cast", ["words.levels"], "words.floats", to=1)
     graph.node("Gather", ["words.scale", "input_ids"], "words.scales")
     graph.node("Mul", ["words.floats", "words.scales"], "words")
-    encode_layers(
+    last = encode_layers(
         graph,
         "words",
         positions=weights.positions,
         norm=weights.norm,
-        layers=weights.layers,
+        layers=weights.layers if change is None else change.added_to(weights.layers),
         products=products,
     )
+    if change is None:
+        return "pooled"
+    matrix, bias = change.head()
+    graph.node("MatMul", [last, graph.constant("head", matrix)], "head.product")
+    return graph.node("Add", ["head.product", graph.constant("head.bias", bias)], "scores")

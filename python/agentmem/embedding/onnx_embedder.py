@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agentmem.embedding import e5
+from agentmem.embedding.per_process import PerProcess
 from agentmem.embedding.query_cache import QueryCache
 from agentmem.embedding.session import POOLINGS, ModelSession
 from agentmem.embedding.sources import FolderModel, ModelSource, MultilingualModel, PackagedModel
@@ -41,29 +41,13 @@ _FEWEST_TOKENS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """A session, its tokenizer and the ids of the prefixes, and the process that made them."""
+    """A session, its tokenizer and the ids of the prefixes."""
 
-    process: int
     session: ModelSession
     tokenizer: TextTokenizer
     query_prefix: list[int]
     text_prefix: list[int]
     common: Floats | None
-
-
-class _LoadLock:
-    """One lock for all loads; a forked child gets a fresh one, in case its parent was loading."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._renew)
-
-    def _renew(self) -> None:
-        self.lock = threading.Lock()
-
-
-_LOADING: Final = _LoadLock()
 
 
 class OnnxEmbedder:
@@ -139,8 +123,7 @@ class OnnxEmbedder:
         self._query_prefix = clean(query_prefix)
         self._text_prefix = clean(text_prefix)
         self._queries = QueryCache(cache_size)
-        self._loaded: _Loaded | None = None
-        self._retired: list[_Loaded] = []
+        self._loaded = PerProcess(self._open)
         self._id: str | None = None
         self._ndim: int | None = source.ndim
 
@@ -305,26 +288,14 @@ class OnnxEmbedder:
                 yield tokenizer.wrap([*prefix, *chunk])
 
     def _load(self) -> _Loaded:
-        process = os.getpid()
-        loaded = self._loaded
-        if loaded is not None and loaded.process == process:
-            return loaded
-        with _LOADING.lock:
-            loaded = self._loaded
-            if loaded is not None and loaded.process == process:
-                return loaded
-            if loaded is not None:
-                # Destroying a session that was made before a fork may crash: it is kept, unused.
-                self._retired.append(loaded)
-            self._loaded = self._open(process)
-            return self._loaded
+        return self._loaded.get()
 
-    def _open(self, process: int) -> _Loaded:
+    def _open(self) -> _Loaded:
         session, tokenizer, common = self._source.open(self._pooling)
         # Tokenizers attach a space to the word after it, so the prefix is taken without its last.
         query_prefix = tokenizer.ids(self._query_prefix.rstrip())
         text_prefix = tokenizer.ids(self._text_prefix.rstrip())
-        return _Loaded(process, session, tokenizer, query_prefix, text_prefix, common)
+        return _Loaded(session, tokenizer, query_prefix, text_prefix, common)
 
 
 class MultilingualEmbedder(OnnxEmbedder):

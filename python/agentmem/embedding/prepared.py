@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FLOOR",
+    "WEIGHT_TYPES",
+    "activation_peaks",
     "derive_model",
     "find_prepared",
     "load_fast_graph",
@@ -37,6 +39,10 @@ __all__ = [
 #: Lowest cosine to the packaged graph on any text of the self-test.
 FLOOR: Final = 0.99
 
+#: Where unsigned-by-signed products saturate, int8 fails the self-test and uint8 passes it.
+WEIGHT_TYPES: Final[tuple[WeightType, ...]] = ("int8", "uint8")
+
+_ANSWERS: Final = ("pooled", "scores")
 _CACHE: Final = ModelCache(f"all-minilm-l6-v2-{SOURCE_SHA256[:12]}-r{RECIPE}")
 
 
@@ -111,12 +117,10 @@ def derive_model() -> tuple[bytes, float]:
     source = packaged_model()
     weights = read_weights(source)
     tokenizer = packaged_tokenizer()
-    peaks = _peaks(float_graph(weights), tokenizer)
+    peaks = activation_peaks(float_graph(weights), tokenizer)
     packaged = ModelSession(source, pooling="mean", name="the packaged graph")
     cosine = -1.0
-    # Where unsigned-by-signed products saturate, int8 fails the self-test and uint8 passes it.
-    candidates: tuple[WeightType, ...] = ("int8", "uint8")
-    for weight_type in candidates:
+    for weight_type in WEIGHT_TYPES:
         content = fast_graph(weights, peaks, weight_type)
         fast = ModelSession(content, pooling="mean", name="the derived graph")
         cosine = _agreement(packaged, fast, tokenizer)
@@ -129,8 +133,13 @@ def derive_model() -> tuple[bytes, float]:
     )
 
 
-def _peaks(model: bytes, tokenizer: TextTokenizer) -> dict[str, Floats]:
-    """Return the largest absolute value in each channel of each matrix's input."""
+def activation_peaks(model: bytes, tokenizer: TextTokenizer) -> dict[str, Floats]:
+    """Return the largest absolute value in each channel of each matrix's input.
+
+    Args:
+        model: What ``float_graph`` gave.
+        tokenizer: The model's own.
+    """
     import numpy as np
     import onnxruntime
 
@@ -138,7 +147,7 @@ def _peaks(model: bytes, tokenizer: TextTokenizer) -> dict[str, Floats]:
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    sites = [entry.name for entry in session.get_outputs() if entry.name != "pooled"]
+    sites = [entry.name for entry in session.get_outputs() if entry.name not in _ANSWERS]
     peaks: dict[str, Floats] = {}
     for text in CALIBRATION_TEXTS:
         ids = np.array([tokenizer.wrap(tokenizer.ids(text))], dtype=np.int64)

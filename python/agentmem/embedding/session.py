@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["POOLINGS", "ModelSession"]
+__all__ = ["POOLINGS", "ModelSession", "open_session"]
 
 POOLINGS: Final = ("mean", "cls")
 _TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings")
@@ -38,25 +38,7 @@ class ModelSession:
     """
 
     def __init__(self, model: bytes | Path, *, pooling: str, name: str) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        # The arena keeps blocks of each length it has seen: memory would rise for long.
-        options.enable_cpu_mem_arena = False
-        options.enable_mem_pattern = False
-        # What fails is raised; the library would print it to the host's stderr as well.
-        options.log_severity_level = 4
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        try:
-            self._session = onnxruntime.InferenceSession(
-                model if isinstance(model, bytes) else str(model),
-                options,
-                providers=["CPUExecutionProvider"],
-            )
-        except Exception as error:  # the library's own classes derive from Exception alone
-            raise EmbeddingError(f"onnxruntime can't load {name}: {error}") from error
+        self._session = open_session(model, name=name)
         self._name = name
         self._pooling = pooling
         self._inputs = [entry.name for entry in self._session.get_inputs()]
@@ -118,3 +100,34 @@ class ModelSession:
             f"{self._name} gave the output {self._output!r} of shape {shape} and kind {kind!r}; "
             f"floats of shape (1, {tokens}, ndim) or (1, ndim) are needed"
         )
+
+
+def open_session(model: bytes | Path, *, name: str) -> Any:
+    """Return an onnxruntime session on one thread that keeps no memory between runs.
+
+    Args:
+        model: The model's bytes, or the path of a file (which may have data files beside it).
+        name: What errors call the model.
+
+    Raises:
+        EmbeddingError: onnxruntime can't load the model.
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    # The arena keeps blocks of each length it has seen: memory would rise for long.
+    options.enable_cpu_mem_arena = False
+    options.enable_mem_pattern = False
+    # What fails is raised; the library would print it to the host's stderr as well.
+    options.log_severity_level = 4
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(
+            model if isinstance(model, bytes) else str(model),
+            options,
+            providers=["CPUExecutionProvider"],
+        )
+    except Exception as error:  # the library's own classes derive from Exception alone
+        raise EmbeddingError(f"onnxruntime can't load {name}: {error}") from error
