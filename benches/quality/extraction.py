@@ -25,7 +25,7 @@ from agentmem.embedding import resolve_embedder
 from agentmem.models import Candidate, Message, Trust
 from agentmem.protocols import Extractor
 from agentmem.tiers.conflict import judge
-from agentmem.tiers.extract import LinearExtractor, RuleExtractor
+from agentmem.tiers.extract import LearntExtractor, RuleExtractor
 from agentmem.tiers.vectors import embed_texts
 
 __all__ = ["Held", "Line", "Score", "lines", "main", "memories", "score", "score_line"]
@@ -301,13 +301,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--notes", action="store_true", help="list misses, false alarms and wrong dates"
     )
-    parser.add_argument("--rules", action="store_true", help="score the rules without the model")
+    parser.add_argument("--rules", action="store_true", help="score the rules without the models")
     options = parser.parse_args(arguments)
     folder = data_folder()
     labelled = [line for path in options.labels for line in lines(path, folder)]
     if folder is None:
         print("without AGENTMEM_DATA only the lines that carry their text are scored")
-    extractor = RuleExtractor() if options.rules else LinearExtractor()
+    extractor = RuleExtractor() if options.rules else LearntExtractor()
     scores = score(labelled, extractor)
     for language, result in sorted(scores.items()):
         counts = result.counts

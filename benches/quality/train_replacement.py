@@ -31,10 +31,9 @@ from sklearn.linear_model import LogisticRegression
 from agentmem.models import Candidate, Message
 from agentmem.tiers.conflict import judge
 from agentmem.tiers.conflict_text import words_of
-from agentmem.tiers.extract import LinearExtractor
+from agentmem.tiers.extract import LearntExtractor
 from agentmem.tiers.extract.extractor import heard
 from agentmem.tiers.extract.found import PRIORITY
-from agentmem.tiers.extract.linear import LANGUAGES
 from agentmem.tiers.extract.told import told
 from agentmem.tiers.replacement import ReplacementModel, pair_features
 
@@ -85,7 +84,7 @@ class Example:
     weight: float
 
 
-def worded(text: str, kind: str, time: str, extractor: LinearExtractor) -> list[Candidate]:
+def worded(text: str, kind: str, time: str, extractor: LearntExtractor) -> list[Candidate]:
     """Return the facts of a text as the extractor words them; where it gives none, each sentence."""
     begun = datetime.fromisoformat(time)
     message = Message(id="-", text=text, role="user", time=begun)
@@ -111,7 +110,7 @@ def worded(text: str, kind: str, time: str, extractor: LinearExtractor) -> list[
     return [one if one.valid_from else replace(one, valid_from=begun) for one in given]
 
 
-def of_pairs(extractor: LinearExtractor) -> Iterator[Example]:
+def of_pairs(extractor: LearntExtractor) -> Iterator[Example]:
     """Yield the labelled pairs, and each new text with the old ones of other pairs."""
     rows = [json.loads(row) for row in PAIRS.read_text(encoding="utf-8").splitlines()]
     sides = [
@@ -134,7 +133,7 @@ def of_pairs(extractor: LinearExtractor) -> Iterator[Example]:
                               "others", False, OTHERS)  # fmt: skip
 
 
-def of_sets(extractor: LinearExtractor, folder: Path) -> Iterator[Example]:
+def of_sets(extractor: LearntExtractor, folder: Path) -> Iterator[Example]:
     """Yield each fact of the labelled messages with those said before it in the same memory."""
     for name in LABELLED:
         labelled = list(lines(LABELS / name, folder))
@@ -169,7 +168,7 @@ def nearest(one: Candidate, others: Sequence[Candidate]) -> list[Candidate]:
     return [others[at] for _, at in sorted(shares)[:NEIGHBOURS]]
 
 
-def facts_of(path: Path, extractor: LinearExtractor) -> Iterator[Candidate]:
+def facts_of(path: Path, extractor: LearntExtractor) -> Iterator[Candidate]:
     """Yield the facts of what a LifeBench user wrote and was sent, in the order of time."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         rows = [json.loads(row) for row in file]
@@ -182,7 +181,7 @@ def facts_of(path: Path, extractor: LinearExtractor) -> Iterator[Candidate]:
                 yield one if one.valid_from else replace(one, valid_from=time)
 
 
-def of_weak(extractor: LinearExtractor, folder: Path) -> Iterator[Example]:
+def of_weak(extractor: LearntExtractor, folder: Path) -> Iterator[Example]:
     """Yield the facts of one person that are most alike, as if none replaced another."""
     known: list[Candidate] = []
     for one in facts_of(folder / UNLABELLED, extractor):
@@ -252,7 +251,7 @@ def validate(
     print("threshold: found of pairs, of the labelled sets; retired of near misses, others, sets")
     for threshold in (None, math.inf, 2, 1.5, 1, 0.75, 0.5, 0.25, 0, -0.25, -0.5, -1):
         row, rules = [], ruled[threshold is not None]
-        for language in LANGUAGES:
+        for language in ("en", "vi", "zh"):
             counts: Counter[tuple[str, bool, bool]] = Counter()
             for bag, one in bags.items():
                 if one.language == language:
@@ -276,7 +275,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder = data_folder()
     if folder is None:
         parser.error("AGENTMEM_DATA is not set: most of the labelled messages point into it")
-    extractor = LinearExtractor()
+    extractor = LearntExtractor()
     everything = [*of_pairs(extractor), *of_sets(extractor, folder), *of_weak(extractor, folder)]
     common = commonness(everything)
     weighed = [(pair_features(one.new, one.old, common), one) for one in everything]

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from agentmem.models import FACT_KINDS, Message
 from agentmem.tiers.conflict import judge
-from agentmem.tiers.extract import LinearExtractor, RuleExtractor
+from agentmem.tiers.extract import LearntExtractor, RuleExtractor
 
 READERS = pytest.mark.parametrize(
-    "reader", [RuleExtractor(), LinearExtractor()], ids=["rules", "linear"]
+    "reader", [RuleExtractor(), LearntExtractor()], ids=["rules", "learnt"]
 )
 NOW = datetime(2026, 3, 11, 12, tzinfo=UTC)
 PIECES = st.sampled_from(

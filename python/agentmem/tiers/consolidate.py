@@ -19,7 +19,7 @@ from agentmem.models import Report
 from agentmem.store import jobs
 from agentmem.store.folder import CONSOLIDATION
 from agentmem.store.lock import FileLock
-from agentmem.tiers.extract import LinearExtractor
+from agentmem.tiers.extract import LearntExtractor
 from agentmem.tiers.extraction import extract_session
 from agentmem.tiers.pending import embed_pending
 from agentmem.tiers.steps import abstract_scope, cluster_scope
@@ -163,7 +163,7 @@ class _Run:
                 self.opened,
                 job.scope,
                 job.session,
-                extractor=LinearExtractor() if given is None else given,
+                extractor=LearntExtractor() if given is None else given,
                 timeout_s=None if given is None else self.opened.extractor_timeout_s,
             )
         except (ClosedError, ForkedError, StoreError, EmbedderMismatchError):

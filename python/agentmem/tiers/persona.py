@@ -11,6 +11,7 @@ from agentmem.protocols import GivenEmbeddings
 from agentmem.store import embeddings, facts, jobs, personas, scenes
 from agentmem.store.index_rows import persona_index_rows
 from agentmem.store.scene_rows import change_mark, quoted_turns, scenes_of_facts
+from agentmem.tiers.extract.names import BUILT_IN
 from agentmem.tiers.persona_focus import read_focuses
 from agentmem.tiers.persona_rules import Statement, compose
 from agentmem.tiers.steps import Stepped, existing_scope
@@ -85,7 +86,7 @@ def read_entries(
             subject=row.subject, attribute=row.attribute, priority=row.priority,
             confidence=1.0 if row.confidence is None else row.confidence, order=row.id,
             scene=format_id(2, held[row.id]) if row.id in held else None,
-            is_read=(row.extractor or "").startswith("rules"), quoted=quoted.get(row.id, ""),
+            is_read=(row.extractor or "").startswith(BUILT_IN), quoted=quoted.get(row.id, ""),
         )
         for row in rows
     ]  # fmt: skip

@@ -127,12 +127,13 @@ _OTHERS_LIKING: Final = re.compile(
     r" (?:\w+ ){0,2}(?:prefers|likes|loves|wants|thích|hay|muốn)(?!\w)|^.{0,6}(?:老\w|小\w|经理|老板)喜欢"
 )
 _TRAIT: Final = _words(
-    r"quite", r"rather", r"very", r"really", r"relatively", r"always", r"usually", r"often", r"normally",
-    r"generally", r"tends? to", r"prefers?", r"likes?", r"loves?", r"enjoys?", r"used to", r"wants? to",
+    r"quite", r"rather", r"very", r"really", r"relatively", r"tends? to", r"prefers?", r"likes?", r"loves?",
+    r"enjoys?", r"used to",
     r"personality", r"person", r"habit", r"by nature", r"learns?", r"works?", r"works best", r"believes?",
     r"values?", r"thích", r"thường", r"luôn", r"quen", r"hay", r"ưu tiên", r"tính cách",
     "喜欢", "习惯", "总是", "通常", "一般", "偏好", "性格", "更愿意",
 )  # fmt: skip
+_CLAUSE_END: Final = re.compile(r"[,;，；]")
 _OPENING: Final = re.compile(
     r"^(?:The user(?:'s)?|Người dùng|用户)(?:\s+|(?=[\u3400-\u9fff]))(?:thì\s+)?", re.IGNORECASE
 )
@@ -192,8 +193,11 @@ def _is_of_user(fact: Statement) -> bool:
     """Whether a trait that was read from a turn is plainly one, and the user's."""
     if not fact.is_read:
         return True
-    opened = _OPENING.match(fact.text) is not None
-    return opened and (fact.attribute is not None or _TRAIT.search(fact.text) is not None)
+    opening = _OPENING.match(fact.text)
+    if opening is None:
+        return False
+    clause = _CLAUSE_END.split(fact.text[opening.end() :], maxsplit=1)[0]
+    return fact.attribute is not None or _TRAIT.search(clause) is not None
 
 
 def _is_role(text: str) -> bool:

@@ -1,5 +1,5 @@
 """Read messages into facts: the deterministic extractors."""
 
-from agentmem.tiers.extract.extractor import LinearExtractor, RuleExtractor
+from agentmem.tiers.extract.extractor import LearntExtractor, RuleExtractor
 
-__all__ = ["LinearExtractor", "RuleExtractor"]
+__all__ = ["LearntExtractor", "RuleExtractor"]

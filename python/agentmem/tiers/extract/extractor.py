@@ -15,7 +15,8 @@ from agentmem.tiers.extract.dates import Dated, find_dates
 from agentmem.tiers.extract.english import read_english
 from agentmem.tiers.extract.features import Setting, features
 from agentmem.tiers.extract.found import PRIORITY, Found, Reading
-from agentmem.tiers.extract.linear import LinearModel, packaged_linear, pieces_of
+from agentmem.tiers.extract.linear import LinearModel, packaged_linear
+from agentmem.tiers.extract.names import LEARNT, RULES
 from agentmem.tiers.extract.segments import (
     Language,
     Sentence,
@@ -26,9 +27,11 @@ from agentmem.tiers.extract.segments import (
 )
 from agentmem.tiers.extract.tense import tense_of
 from agentmem.tiers.extract.told import told as worded
+from agentmem.tiers.extract.tuned import TunedModel, packaged_tuned
+from agentmem.tiers.extract.verdict import Verdict
 from agentmem.tiers.extract.vietnamese import read_vietnamese
 
-__all__ = ["Heard", "LinearExtractor", "RuleExtractor", "heard"]
+__all__ = ["Heard", "LearntExtractor", "RuleExtractor", "heard"]
 
 # What one message may give; more of it is a dump, not something said.
 MOST_FACTS: Final = 40
@@ -56,7 +59,7 @@ class RuleExtractor:
     @property
     def id(self) -> str:
         """Names the rules and their version."""
-        return "rules-1"
+        return RULES
 
     def extract(
         self, messages: Sequence[Message], *, context: Sequence[Message] = ()
@@ -71,25 +74,29 @@ class RuleExtractor:
         return [one for message in messages for one in _read(message, _by_rules)]
 
 
-class LinearExtractor:
-    """Reads the same languages: a linear model decides what is worth it, the rules say it.
+class LearntExtractor:
+    """Reads the same languages: a learnt model decides what is worth it, the rules say it.
 
-    The model sees the words of a sentence, its place and what the rules gave of it. Where it finds
-    the sentence worth remembering it gives one fact of the kind that it names; several where the
-    rules fill several slots. Where it does not, the sentence is silent whatever the rules gave.
-    What ``RuleExtractor`` says of speakers, code and bounds holds here too.
+    English is judged by the embedder's own encoder, tuned for this (``tuned.py``), Vietnamese and
+    Chinese by a linear model over words and what the rules gave (``linear.py``). A sentence that is
+    worth remembering gives one fact of the kind that the model names; several where the rules fill
+    several slots. Where it is not, it is silent whatever the rules gave. What ``RuleExtractor``
+    says of speakers, code and bounds holds here too.
 
     Args:
-        model: The weights; those of the package if None.
+        tuned: The judge of English; that of the package if None.
+        linear: The judge of the others; that of the package if None.
     """
 
-    def __init__(self, model: LinearModel | None = None) -> None:
-        self._model = model
+    def __init__(
+        self, *, tuned: TunedModel | None = None, linear: LinearModel | None = None
+    ) -> None:
+        self._tuned, self._linear = tuned, linear
 
     @property
     def id(self) -> str:
-        """Names the model and its version."""
-        return "linear-1"
+        """Names the models and their version."""
+        return LEARNT
 
     def extract(
         self, messages: Sequence[Message], *, context: Sequence[Message] = ()
@@ -99,14 +106,28 @@ class LinearExtractor:
         Args:
             messages: Messages of one session in order.
             context: The ones before; each message is read by itself.
+
+        Raises:
+            ModelNotFoundError: The package with the encoder's weights is not installed.
+            EmbeddingError: The encoder can't be run on this machine.
         """
         del context
-        model = self._model or packaged_linear()
+        return [one for message in messages for one in _read(message, self._weighed)]
 
-        def weighed(heard: Heard) -> list[Found]:
-            return _weighed(heard, model)
-
-        return [one for message in messages for one in _read(message, weighed)]
+    def _weighed(self, sentences: Sequence[Heard]) -> Iterator[Found]:
+        if not sentences:
+            return
+        language = sentences[0].setting.language
+        if language == "en":
+            tuned = self._tuned or packaged_tuned()
+            least, verdicts = tuned.thresholds, tuned.judge(sentences)
+        else:
+            linear = self._linear or packaged_linear()
+            least = linear.least(language)
+            verdicts = (linear.judge(one.features()) for one in sentences)
+        for one, verdict in zip(sentences, verdicts, strict=True):
+            if verdict.worth >= least[bool(one.found)]:
+                yield from _told(one, verdict)
 
 
 @dataclass(slots=True)
@@ -170,11 +191,6 @@ class Heard:
         text = self.text[self.start : self.end]
         return features(text, self.setting, self.at, self.found, spoke_before=self.spoke_before)
 
-    def pieces(self) -> list[int]:
-        """Return the pieces of its words if it is English."""
-        is_english = self.setting.language == "en"
-        return pieces_of(self.text[self.start : self.end]) if is_english else []
-
 
 def heard(message: Message) -> Iterator[Heard]:
     """Yield the sentences of a message, its letters composed, with what the rules give of each."""
@@ -189,16 +205,13 @@ def heard(message: Message) -> Iterator[Heard]:
         spoke = bool(found)
 
 
-def _by_rules(heard: Heard) -> list[Found]:
-    return heard.found
+def _by_rules(sentences: Sequence[Heard]) -> Iterator[Found]:
+    return (found for one in sentences for found in one.found)
 
 
-def _weighed(heard: Heard, model: LinearModel) -> list[Found]:
-    """Return the facts of a sentence that the model finds worth it."""
+def _told(heard: Heard, verdict: Verdict) -> list[Found]:
+    """Return the facts of a sentence that a model finds worth it."""
     language = heard.setting.language
-    verdict = model.judge(heard.features(), heard.pieces())
-    if verdict.worth < model.least(language, is_found=bool(heard.found)):
-        return []
     if sum(one.attribute is not None for one in heard.found) > 1:
         for one in heard.found:
             one.confidence = verdict.worth
@@ -211,12 +224,14 @@ def _weighed(heard: Heard, model: LinearModel) -> list[Found]:
         and _WHOLE * (rule.end - rule.start) >= end - start
     )
     said = rule.text if rule is not None and whole else worded(text, language, when, start)
+    # A decision is told by its verb, which the rules know.
+    kind = "decision" if rule is not None and rule.kind == "decision" else verdict.kind
     found = Found(
-        verdict.kind,
+        kind,
         start,
         end,
         said,
-        _subject(verdict.kind, rule),
+        _subject(kind, rule),
         when=when,
         confidence=verdict.worth,
     )
@@ -232,21 +247,20 @@ def _subject(kind: str, rule: Found | None) -> str:
     return "assistant" if kind == "instruction" else "user"
 
 
-def _read(message: Message, read: Callable[[Heard], list[Found]]) -> list[Candidate]:
+def _read(message: Message, read: Callable[[Sequence[Heard]], Iterator[Found]]) -> list[Candidate]:
     if message.role != "user":
         return []
     _, offsets = _composed(message.text[:MOST_CHARACTERS])
     candidates: list[Candidate] = []
-    for one in heard(message):
-        for found in read(one):
-            # Pasted data without a space is one word of a sentence.
-            if len(found.text) > MAX_TEXT:
-                continue
-            if offsets is not None:
-                found.start, found.end = offsets[found.start], offsets[found.end]
-            candidates.append(_candidate(found, message))
-            if len(candidates) == MOST_FACTS:
-                return candidates
+    for found in read(list(heard(message))):
+        # Pasted data without a space is one word of a sentence.
+        if len(found.text) > MAX_TEXT:
+            continue
+        if offsets is not None:
+            found.start, found.end = offsets[found.start], offsets[found.end]
+        candidates.append(_candidate(found, message))
+        if len(candidates) == MOST_FACTS:
+            break
     return candidates
 
 

@@ -95,11 +95,6 @@ def _grams(text: str, language: Language) -> Iterator[str]:
         yield f"w{word}"
         yield f"b{before} {word}"
         before = word
-        if language == "en" and len(word) > 3:  # noqa: PLR2004 - shorter words have no parts
-            whole = f"<{word}>"
-            for size in (3, 4, 5):
-                for k in range(len(whole) - size + 1):
-                    yield f"c{whole[k : k + size]}"
 
 
 def _shape(

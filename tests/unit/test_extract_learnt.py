@@ -1,7 +1,8 @@
-"""The linear model decides which sentences speak; the rules say what."""
+"""The learnt models decide which sentences speak; the rules say what."""
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import fields, replace
 from datetime import datetime, timedelta, timezone
 from importlib.resources import files
@@ -11,11 +12,18 @@ import pytest
 
 from agentmem.embedding.tokenizer import packaged_tokenizer
 from agentmem.models import Message
-from agentmem.tiers.extract import LinearExtractor, RuleExtractor
+from agentmem.tiers.extract import LearntExtractor, RuleExtractor
 from agentmem.tiers.extract.extractor import heard
 from agentmem.tiers.extract.features import BUCKETS, hashed
-from agentmem.tiers.extract.linear import LinearModel, packaged_linear, pieces_of
+from agentmem.tiers.extract.linear import LinearModel, packaged_linear
+from agentmem.tiers.extract.tuned import (
+    MOST_TOKENS,
+    MOST_WINDOWS,
+    packaged_tuned,
+    windows,
+)
 
+TUNED = packaged_tuned()
 NOW = datetime(2026, 3, 11, 12, tzinfo=timezone(timedelta(hours=7)))  # a Wednesday
 
 
@@ -24,10 +32,17 @@ def message(text, *, role="user"):
 
 
 def read(text, *, role="user", least=None):
-    model = packaged_linear()
+    linear, tuned = packaged_linear(), TUNED
     if least is not None:
-        model = replace(model, thresholds=np.full_like(model.thresholds, least))
-    return LinearExtractor(model).extract([message(text, role=role)])
+        linear = replace(linear, thresholds=np.full_like(linear.thresholds, least))
+        tuned = with_least(TUNED, least)
+    return LearntExtractor(tuned=tuned, linear=linear).extract([message(text, role=role)])
+
+
+def with_least(model, least):
+    changed = copy(model)
+    changed.thresholds = least, least
+    return changed
 
 
 @pytest.mark.parametrize(
@@ -127,13 +142,53 @@ def test_any_text_has_features_of_its_own():
             assert set(signs.tolist()) <= {1, -1}
 
 
-@pytest.mark.parametrize(
-    "text", ["I prefer tabs.", "unbelievable misjudgements, 42%!", "qqqq zzxy"]
-)
-def test_pieces_are_those_of_the_embedder(text):
+def test_windows_hold_each_sentence_once_with_its_own_tokens():
     tokenizer = packaged_tokenizer()
-    ids = [number for number in tokenizer.ids(text) if number not in {101, 102}]
-    assert pieces_of(text) == ids
+    text = "Note: " + "I live in Bristol. The rent is 950 euros! " * 80
+    sentences = list(heard(message(text)))
+    found = list(windows(sentences, tokenizer))
+    assert len(found) > 2
+    assert [one for window in found for one, _, _ in window.sentences] == sentences
+    first = found[0].sentences[0][0]
+    for window in found:
+        assert len(window.ids) <= MOST_TOKENS
+        assert window.ids[0] == tokenizer.wrap([])[0]
+        assert window.ids[-1] == tokenizer.wrap([])[1]
+        for one, start, end in window.sentences:
+            assert window.ids[start:end] == tokenizer.ids(text[one.start : one.end])
+    assert first.start == len("Note: ")
+
+
+def worth(text):
+    return [one.worth for one in TUNED.judge(list(heard(message(text))))]
+
+
+def test_a_message_is_judged_as_a_whole():
+    (alone,) = worth("I live in Bristol.")
+    _, beside = worth("Translate this into French for my homework. I live in Bristol.")
+    assert beside != alone
+
+
+def test_what_is_only_imagined_is_worth_less():
+    (said,), (imagined,) = worth("I work as a nurse."), worth("Imagine I work as a nurse.")
+    assert imagined < 0.5 < said
+
+
+def test_a_book_in_one_message_costs_a_bounded_time():
+    sentences = list(heard(message("The rent went up to 950 euros. " * 20_000)))
+    verdicts = list(TUNED.judge(sentences))
+    assert len(verdicts) == len(sentences)
+    read = sum(one.worth > 0 for one in verdicts)
+    assert 0 < read <= MOST_WINDOWS * MOST_TOKENS
+    assert all(one.worth == 0 for one in verdicts[read:])
+
+
+@pytest.mark.parametrize(
+    "text", ["\ud800 I live in Bristol.", "I live in \x00 Bristol.", "🙂 I’m Zoë."]
+)
+def test_odd_text_is_judged(text):
+    (verdict,) = TUNED.judge(list(heard(message(text))))
+    assert 0 < verdict.worth < 1
 
 
 def test_the_model_comes_back_as_it_was_written(tmp_path):
@@ -144,27 +199,24 @@ def test_the_model_comes_back_as_it_was_written(tmp_path):
         assert np.array_equal(getattr(again, one.name), getattr(model, one.name))
     packaged = (files("agentmem.tiers.extract") / "linear-1.npz").read_bytes()
     assert (tmp_path / "model.npz").read_bytes() == packaged
-    assert len(packaged) <= 300_000
+    assert len(packaged) <= 150_000
 
 
 def test_scores_are_those_of_plain_arithmetic():
     """An oracle in plain Python: sums of signed bytes, scaled, in a logistic function."""
     model = packaged_linear()
-    one = next(heard(message("I prefer tabs over spaces.")))
-    names, pieces = one.features(), one.pieces()
+    one = next(heard(message("Mình thích trà hơn cà phê.")))
+    names = one.features()
     buckets, signs = hashed(names)
     rows = []
     for row in range(6):
         named = sum(
             int(model.weights[row, b]) * int(s) for b, s in zip(buckets, signs, strict=True)
         )
-        spelt = sum(int(model.words[row, piece]) for piece in pieces)
         rows.append(
-            float(model.biases[row])
-            + named * float(model.scales[0, row]) / len(names) ** 0.25
-            + spelt * float(model.scales[1, row]) / len(pieces) ** 0.5
+            float(model.biases[row]) + named * float(model.scales[row]) / len(names) ** 0.25
         )
-    verdict = model.judge(names, pieces)
+    verdict = model.judge(names)
     assert verdict.worth == pytest.approx(1 / (1 + np.exp(-rows[0])), abs=1e-5)
     kinds = ("persona", "instruction", "decision", "event", "fact")
     assert verdict.kind == kinds[int(np.argmax(rows[1:]))]
@@ -172,7 +224,7 @@ def test_scores_are_those_of_plain_arithmetic():
 
 def test_the_order_of_messages_changes_nothing():
     said = [message("I live in Bristol."), message("我住在南京。"), message("Thanks!")]
-    reader = LinearExtractor()
+    reader = LearntExtractor()
     apart = [fact for one in said for fact in reader.extract([one])]
     assert reader.extract(said) == apart
     assert reader.extract(said, context=[message("x", role="assistant")]) == apart
