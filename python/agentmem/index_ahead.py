@@ -1,11 +1,12 @@
-"""What a commit is about to change, made ready for the index while the disk is waited for."""
+"""A large commit on its way into the index: analysed beside its sync, applied beside the writer."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from agentmem._native import PreparedRows, StoreIndex
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from agentmem.store.index_rows import IndexRow
 
 __all__ = ["Ahead", "last_of_each"]
+
+Analysed = tuple["PreparedRows", list[int]]
 
 
 def last_of_each(changes: Sequence[Change]) -> tuple[list[IndexRow], list[int]]:
@@ -30,23 +33,64 @@ def last_of_each(changes: Sequence[Change]) -> tuple[list[IndexRow], list[int]]:
     return list(rows.values()), list(removed)
 
 
-class Ahead(threading.Thread):
-    """The changes of one commit on their way into a native index, analysed beside the sync."""
+class Begun(NamedTuple):
+    """A commit that is being analysed for an index."""
 
-    def __init__(self, native: StoreIndex, changes: Sequence[Change]) -> None:
-        super().__init__(name="agentmem-prepare", daemon=True)
-        self.native = native
-        self.changes = changes
-        self._made: tuple[PreparedRows, list[int]] | None = None
+    native: StoreIndex
+    changes: Sequence[Change]
+    analysed: Future[Analysed]
 
-    def run(self) -> None:
-        """Analyse the rows."""
-        # What is wrong with a row comes out of `apply`.
-        with suppress(Exception):
-            rows, removed = last_of_each(self.changes)
-            self._made = self.native.prepare(rows), removed
 
-    def wait(self) -> tuple[PreparedRows, list[int]] | None:
-        """Return the rows and the removed keys, None where that failed."""
-        self.join()
-        return self._made
+class Ahead:
+    """Analyses and applies commits on one thread of its own, in their order.
+
+    The index lags behind by the commit that was handed over last: whoever reads the index, or
+    writes to it by other ways, calls ``settle`` before.
+    """
+
+    def __init__(self) -> None:
+        # The thread begins with the first large commit, and ends when nobody holds this any more.
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="agentmem-index")
+        self._begun: Begun | None = None
+        self._applied: Future[None] | None = None
+
+    def analyse(self, native: StoreIndex, changes: Sequence[Change]) -> None:
+        """Begin to analyse what a commit is about to change; it may still fail."""
+        # Without a thread `apply` says that it was not done.
+        with suppress(RuntimeError):
+            self._begun = Begun(native, changes, self._worker.submit(_analyse, native, changes))
+
+    def apply(self, native: StoreIndex, changes: Sequence[Change]) -> bool:
+        """Begin to apply a commit to the index it was analysed for; False where it was not.
+
+        Where that fails the index stays behind the store, and whoever looks catches up.
+        """
+        begun, self._begun = self._begun, None
+        if begun is None or begun.changes is not changes or begun.native is not native:
+            return False
+        seq = changes[-1].seq
+        try:
+            self._applied = self._worker.submit(_apply, native, begun.analysed, seq)
+        except RuntimeError:
+            return False
+        return True
+
+    def settle(self) -> None:
+        """Wait until what was handed over is in the index."""
+        applied = self._applied
+        if applied is not None and not applied.done():
+            wait_for((applied,))
+
+    def close(self) -> None:
+        """Settle, and end the thread."""
+        self._worker.shutdown()
+
+
+def _analyse(native: StoreIndex, changes: Sequence[Change]) -> Analysed:
+    rows, removed = last_of_each(changes)
+    return native.prepare(rows), removed
+
+
+def _apply(native: StoreIndex, analysed: Future[Analysed], seq: int) -> None:
+    rows, removed = analysed.result()
+    native.apply(rows, removed, seq)

@@ -79,7 +79,11 @@ pub(super) fn check_unit(vector: &[f32], ndim: usize) -> Result<()> {
     )))
 }
 
-fn squared_norm(vector: &[f32]) -> Result<f64> {
+/// Returns the square of a vector's length.
+///
+/// # Errors
+/// [`Error::InvalidInput`] if a value is not finite.
+pub fn squared_norm(vector: &[f32]) -> Result<f64> {
     // f64 holds the square of any f32 without overflow or underflow, so the sum is finite where all values are.
     let mut lanes = [0.0_f64; 16];
     let (blocks, rest) = vector.as_chunks::<16>();

@@ -57,7 +57,10 @@ pub(super) fn vector(value: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
 
 /// Vectors, flat, and their shape.
 pub(super) fn matrix(value: &Bound<'_, PyAny>) -> PyResult<(Vec<f32>, usize, usize)> {
-    let made = array(value, "float32")?;
+    let made = match value.cast::<PyArray2<f32>>() {
+        Ok(array) if array.is_c_contiguous() => value.clone(),
+        _ => array(value, "float32")?,
+    };
     match made.cast::<PyArray2<f32>>() {
         Ok(array) => {
             let (rows, columns) = (array.shape()[0], array.shape()[1]);
