@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import wait as wait_for
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
     from agentmem._native import PreparedRows, StoreIndex
     from agentmem.store.database import Change
     from agentmem.store.index_rows import IndexRow
@@ -22,14 +22,14 @@ def last_of_each(changes: Sequence[Change]) -> tuple[list[IndexRow], list[int]]:
     """Return the rows that changes leave, and the keys of those that they removed."""
     rows: dict[int, IndexRow] = {}
     removed: dict[int, None] = {}
-    for change in changes:
-        key = change.tier << 56 | change.id
-        if change.op == "remove":
+    for _, op, tier, number, payload in changes:
+        key = tier << 56 | number
+        if op == "remove":
             rows.pop(key, None)
             removed[key] = None
-        elif change.payload is not None:
+        elif payload is not None:
             rows.pop(key, None)
-            rows[key] = change.payload
+            rows[key] = payload
     return list(rows.values()), list(removed)
 
 
@@ -49,13 +49,18 @@ class Ahead:
     """
 
     def __init__(self) -> None:
-        # The thread begins with the first large commit, and ends when nobody holds this any more.
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="agentmem-index")
+        # Its thread begins with the first large commit, and ends when nobody holds this any more.
+        self._worker: ThreadPoolExecutor | None = None
         self._begun: Begun | None = None
         self._applied: Future[None] | None = None
 
     def analyse(self, native: StoreIndex, changes: Sequence[Change]) -> None:
         """Begin to analyse what a commit is about to change; it may still fail."""
+        if self._worker is None:
+            # Imported here: the module costs more than an opening has to spare.
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._worker = ThreadPoolExecutor(1, thread_name_prefix="agentmem-index")
         # Without a thread `apply` says that it was not done.
         with suppress(RuntimeError):
             self._begun = Begun(native, changes, self._worker.submit(_analyse, native, changes))
@@ -68,22 +73,24 @@ class Ahead:
         begun, self._begun = self._begun, None
         if begun is None or begun.changes is not changes or begun.native is not native:
             return False
-        seq = changes[-1].seq
-        try:
-            self._applied = self._worker.submit(_apply, native, begun.analysed, seq)
-        except RuntimeError:
-            return False
-        return True
+        if self._worker is not None:
+            with suppress(RuntimeError):
+                seq = changes[-1].seq
+                self._applied = self._worker.submit(_apply, native, begun.analysed, seq)
+                return True
+        return False
 
     def settle(self) -> None:
         """Wait until what was handed over is in the index."""
         applied = self._applied
         if applied is not None and not applied.done():
-            wait_for((applied,))
+            # What it raised is of no account here: the index is behind, and that shows.
+            applied.exception()
 
     def close(self) -> None:
         """Settle, and end the thread."""
-        self._worker.shutdown()
+        if self._worker is not None:
+            self._worker.shutdown()
 
 
 def _analyse(native: StoreIndex, changes: Sequence[Change]) -> Analysed:
