@@ -90,7 +90,9 @@ def test_a_write_does_not_wait_for_the_index_and_every_reader_does(tmp_path, hel
             before = native.applied
             if number == 1:
                 memory.documents.write(
-                    DocumentWrite(key=f"k{at}", value={}, texts=[f"k{at}"], embeddings=[[1, 0, 0, 0]])
+                    DocumentWrite(
+                        key=f"k{at}", value={}, texts=[f"k{at}"], embeddings=[[1, 0, 0, 0]]
+                    )
                     for at in range(200)
                 )
             else:

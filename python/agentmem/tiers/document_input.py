@@ -206,9 +206,7 @@ def _checked(
         text = key if not key.isspace() else NO_TEXT
         return NewDocument(path, key, metadata, UNSEARCHED, text, (), None, ttl_ms, tuple(kinds))
     text = texts[0] if len(texts) == 1 else "\n".join(texts)
-    return NewDocument(
-        path, key, metadata, SEARCHED, text, texts, vectors, ttl_ms, tuple(kinds)
-    )
+    return NewDocument(path, key, metadata, SEARCHED, text, texts, vectors, ttl_ms, tuple(kinds))
 
 
 def _redacted(metadata: str, kinds: list[str]) -> str:
