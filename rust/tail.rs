@@ -242,6 +242,9 @@ impl Tail {
             .collect();
         self.postings
             .resize_with(self.terms.names.len(), Postings::default);
+        let names = batch.labels.names;
+        // A batch shares most of its labels: each is looked up once.
+        let mut labelled: Vec<Vec<u32>> = vec![Vec::new(); names.len()];
         for prepared in batch.rows {
             let row = self.rows.len() as u32;
             for vector in prepared.vectors.chunks_exact(self.vectors.ndim()) {
@@ -255,15 +258,14 @@ impl Tail {
                     postings.frequencies.push(*frequency);
                 }
             }
-            let labels: Box<[Arc<str>]> = prepared
-                .labels
-                .iter()
-                .filter_map(|&id| batch.labels.names.get(id as usize).cloned())
-                .collect();
-            for label in &labels {
-                let rows = self.labels.entry(Arc::clone(label)).or_default();
-                rows.push(row);
+            for &id in &prepared.labels {
+                if let Some(rows) = labelled.get_mut(id as usize) {
+                    rows.push(row);
+                }
             }
+            let labels = prepared.labels.iter();
+            let labels = labels.filter_map(|&id| names.get(id as usize).cloned());
+            self.row_labels.push(labels.collect());
             self.standings.push(Standing {
                 tier: prepared.row.tier,
                 is_current: prepared.row.is_current,
@@ -285,8 +287,10 @@ impl Tail {
             self.tokens += u64::from(prepared.length);
             self.seqs.push(seq);
             self.forward.push(forward);
-            self.row_labels.push(labels);
             self.rows.push(prepared.row);
+        }
+        for (label, mut rows) in names.into_iter().zip(labelled) {
+            self.labels.entry(label).or_default().append(&mut rows);
         }
         Ok(())
     }

@@ -619,6 +619,22 @@ def fold_text(text: str, /) -> str:
 def digests(texts: Sequence[str], /) -> list[bytes]:
     """Return the XXH3-128 of each text's folded form: 16 bytes, big endian."""
 
+def plain_json(encoded: list[bytes], /) -> list[str | None]:
+    """Return the text of each encoded JSON value that a document may hold as it is.
+
+    None where a closer look is due: it is empty, holds ``null``, which may stand for another value, has more than
+    16,384 bytes or 64 brackets, or is no UTF-8.
+    """
+
+def unit_rows(arrays: list[NDArray[np.float32]], /) -> list[bytes]:
+    """Return the rows of each array, shape ``(n, ndim)``, scaled to unit length, float32, little-endian.
+
+    A row shorter than 1e-12 is left out; one of unit length stays bit for bit.
+
+    Raises:
+        InvalidInputError: A value is not finite.
+    """
+
 def read_hints(text: str, now_ms: int, /) -> list[list[tuple[int, int]]]:
     """Return the spans of time that a question names, in milliseconds, the end not included.
 

@@ -83,6 +83,7 @@ class SearchIndex:
         self._rest_pause_s = self._rest_after_s = 0.0
         self.rebuilds = 0
         self.last_fold_error: Exception | None = None
+        self._ahead = Ahead()
         make_folder(self._folder)
         try:
             self._native = self._open()
@@ -94,7 +95,6 @@ class SearchIndex:
                 self._native = self._rebuilt()
         self.catch_up()
         self._rested_at = self._native.applied
-        self._ahead: Ahead | None = None
         # When this process last wrote, in monotonic seconds.
         self._published_s = -math.inf
         database.prepare = self.prepare
@@ -128,38 +128,31 @@ class SearchIndex:
 
     @property
     def native(self) -> StoreIndex:
-        """The native index, for counts and checks."""
+        """The native index with every change of this process, for counts and checks."""
+        self._ahead.settle()
         return self._native
 
     def prepare(self, changes: Sequence[Change]) -> None:
         """Begin to analyse what a commit is about to change; the store calls it before it syncs."""
-        if len(changes) < PREPARE_AT:
-            return
-        ahead = Ahead(self._native, changes)
-        # Without another thread `publish` does it.
-        with suppress(RuntimeError):
-            ahead.start()
-            self._ahead = ahead
+        if len(changes) >= PREPARE_AT:
+            self._ahead.analyse(self._native, changes)
 
     def publish(self, changes: Sequence[Change]) -> None:
-        """Apply what one commit changed; the store calls it in commit order."""
-        ahead, self._ahead = self._ahead, None
+        """Apply what one commit changed, or begin to; the store calls it in commit order."""
         self._published_s = time.monotonic()
         with self._lock:
+            self._ahead.settle()
             if changes[0].seq != self._native.applied + 1:
                 self.catch_up()
                 return
-            prepared = None
-            if ahead is not None and ahead.changes is changes and ahead.native is self._native:
-                prepared = ahead.wait()
-            if prepared is None:
+            coming = len(changes)
+            if not self._ahead.apply(self._native, changes):
                 rows, removed = last_of_each(changes)
                 self._native.apply(rows, removed, changes[-1].seq)
-            else:
-                self._native.apply(*prepared, changes[-1].seq)
+                coming = 0
             tail = self._native.tail_len
             self._bound_tail()
-        if tail >= FOLD_AT:
+        if tail + coming >= FOLD_AT:
             self._wake.set()
 
     def _bound_tail(self) -> None:
@@ -185,6 +178,7 @@ class SearchIndex:
             EmbedderMismatchError: Another handle moved the store to another embedder.
         """
         with self._lock:
+            self._ahead.settle()
             self._pass_pruned()
             while True:
                 # Each batch in its own snapshot: a fold never runs inside one.
@@ -228,6 +222,7 @@ class SearchIndex:
         Raises:
             EmbedderMismatchError: It is of another space now.
         """
+        self._ahead.settle()
         if self._moving_to is None and self._database.counter.value > self._native.applied:
             self.catch_up()
         # It is replaced while the name is None: the same name before and after is its name.
@@ -296,6 +291,7 @@ class SearchIndex:
             SearchIndexError: The same, met by the search engine.
         """
         self._database.check()
+        self._ahead.settle()
         try:
             with publishing(self._folder, wait=wait) as held:
                 if not held:
@@ -372,6 +368,7 @@ class SearchIndex:
         """Do the background thread's work of one turn; False when there will be none any more."""
         if self._closing.is_set() or self._database.is_closed:
             return False
+        self._ahead.settle()
         if not woken:
             if time.monotonic() >= self._rest_after_s:
                 self._rest()
@@ -483,6 +480,7 @@ class SearchIndex:
         """Stop the background work; a tail worth a segment is folded first."""
         self._closing.set()
         self._wake.set()
+        self._ahead.close()
         self._folder_thread.join(timeout=JOIN_S)
         if not self._folder_thread.is_alive():
             self._rest()

@@ -1,52 +1,103 @@
-"""What a commit is about to change, made ready for the index while the disk is waited for."""
+"""A large commit on its way into the index: analysed beside its sync, applied beside the writer."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
     from agentmem._native import PreparedRows, StoreIndex
     from agentmem.store.database import Change
     from agentmem.store.index_rows import IndexRow
 
 __all__ = ["Ahead", "last_of_each"]
 
+Analysed = tuple["PreparedRows", list[int]]
+
 
 def last_of_each(changes: Sequence[Change]) -> tuple[list[IndexRow], list[int]]:
     """Return the rows that changes leave, and the keys of those that they removed."""
     rows: dict[int, IndexRow] = {}
     removed: dict[int, None] = {}
-    for change in changes:
-        key = change.tier << 56 | change.id
-        if change.op == "remove":
+    for _, op, tier, number, payload in changes:
+        key = tier << 56 | number
+        if op == "remove":
             rows.pop(key, None)
             removed[key] = None
-        elif change.payload is not None:
+        elif payload is not None:
             rows.pop(key, None)
-            rows[key] = change.payload
+            rows[key] = payload
     return list(rows.values()), list(removed)
 
 
-class Ahead(threading.Thread):
-    """The changes of one commit on their way into a native index, analysed beside the sync."""
+class Begun(NamedTuple):
+    """A commit that is being analysed for an index."""
 
-    def __init__(self, native: StoreIndex, changes: Sequence[Change]) -> None:
-        super().__init__(name="agentmem-prepare", daemon=True)
-        self.native = native
-        self.changes = changes
-        self._made: tuple[PreparedRows, list[int]] | None = None
+    native: StoreIndex
+    changes: Sequence[Change]
+    analysed: Future[Analysed]
 
-    def run(self) -> None:
-        """Analyse the rows."""
-        # What is wrong with a row comes out of `apply`.
-        with suppress(Exception):
-            rows, removed = last_of_each(self.changes)
-            self._made = self.native.prepare(rows), removed
 
-    def wait(self) -> tuple[PreparedRows, list[int]] | None:
-        """Return the rows and the removed keys, None where that failed."""
-        self.join()
-        return self._made
+class Ahead:
+    """Analyses and applies commits on one thread of its own, in their order.
+
+    The index lags behind by the commit that was handed over last: whoever reads the index, or
+    writes to it by other ways, calls ``settle`` before.
+    """
+
+    def __init__(self) -> None:
+        # Its thread begins with the first large commit, and ends when nobody holds this any more.
+        self._worker: ThreadPoolExecutor | None = None
+        self._begun: Begun | None = None
+        self._applied: Future[None] | None = None
+
+    def analyse(self, native: StoreIndex, changes: Sequence[Change]) -> None:
+        """Begin to analyse what a commit is about to change; it may still fail."""
+        if self._worker is None:
+            # Imported here: the module costs more than an opening has to spare.
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._worker = ThreadPoolExecutor(1, thread_name_prefix="agentmem-index")
+        # Without a thread `apply` says that it was not done.
+        with suppress(RuntimeError):
+            self._begun = Begun(native, changes, self._worker.submit(_analyse, native, changes))
+
+    def apply(self, native: StoreIndex, changes: Sequence[Change]) -> bool:
+        """Begin to apply a commit to the index it was analysed for; False where it was not.
+
+        Where that fails the index stays behind the store, and whoever looks catches up.
+        """
+        begun, self._begun = self._begun, None
+        if begun is None or begun.changes is not changes or begun.native is not native:
+            return False
+        if self._worker is not None:
+            with suppress(RuntimeError):
+                seq = changes[-1].seq
+                self._applied = self._worker.submit(_apply, native, begun.analysed, seq)
+                return True
+        return False
+
+    def settle(self) -> None:
+        """Wait until what was handed over is in the index."""
+        applied = self._applied
+        if applied is not None and not applied.done():
+            # What it raised is of no account here: the index is behind, and that shows.
+            applied.exception()
+
+    def close(self) -> None:
+        """Settle, and end the thread."""
+        if self._worker is not None:
+            self._worker.shutdown()
+
+
+def _analyse(native: StoreIndex, changes: Sequence[Change]) -> Analysed:
+    rows, removed = last_of_each(changes)
+    return native.prepare(rows), removed
+
+
+def _apply(native: StoreIndex, analysed: Future[Analysed], seq: int) -> None:
+    rows, removed = analysed.result()
+    native.apply(rows, removed, seq)

@@ -18,7 +18,7 @@ mod tail;
 mod write;
 
 pub use files::FileEntry;
-pub use query::{MAX_NDIM, Query, normalise, normalise_in_place};
+pub use query::{MAX_NDIM, Query, normalise, normalise_in_place, squared_norm};
 pub use search::{Allowed, sort};
 pub use segment::VectorSegment;
 pub use tail::TailVectors;

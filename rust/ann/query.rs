@@ -79,15 +79,31 @@ pub(super) fn check_unit(vector: &[f32], ndim: usize) -> Result<()> {
     )))
 }
 
-fn squared_norm(vector: &[f32]) -> Result<f64> {
-    if let Some(at) = vector.iter().position(|x| !x.is_finite()) {
-        return Err(Error::InvalidInput(format!(
-            "value {at} of a vector is {}; every value must be finite",
-            vector[at]
-        )));
+/// Returns the square of a vector's length.
+///
+/// # Errors
+/// [`Error::InvalidInput`] if a value is not finite.
+pub fn squared_norm(vector: &[f32]) -> Result<f64> {
+    // f64 holds the square of any f32 without overflow or underflow, so the sum is finite where all values are.
+    let mut lanes = [0.0_f64; 16];
+    let (blocks, rest) = vector.as_chunks::<16>();
+    for block in blocks {
+        for (sum, &x) in lanes.iter_mut().zip(block) {
+            *sum += f64::from(x) * f64::from(x);
+        }
     }
-    // f64 holds the square of any f32 without overflow or underflow.
-    Ok(vector.iter().map(|&x| f64::from(x) * f64::from(x)).sum())
+    for (sum, &x) in lanes.iter_mut().zip(rest) {
+        *sum += f64::from(x) * f64::from(x);
+    }
+    let squared: f64 = lanes.iter().sum();
+    if squared.is_finite() {
+        return Ok(squared);
+    }
+    let at = vector.iter().position(|x| !x.is_finite()).unwrap_or(0);
+    Err(Error::InvalidInput(format!(
+        "value {at} of a vector is {}; every value must be finite",
+        vector[at]
+    )))
 }
 
 /// Bytes of one row of int8 codes.

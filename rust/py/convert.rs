@@ -57,7 +57,10 @@ pub(super) fn vector(value: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
 
 /// Vectors, flat, and their shape.
 pub(super) fn matrix(value: &Bound<'_, PyAny>) -> PyResult<(Vec<f32>, usize, usize)> {
-    let made = array(value, "float32")?;
+    let made = match value.cast::<PyArray2<f32>>() {
+        Ok(array) if array.is_c_contiguous() => value.clone(),
+        _ => array(value, "float32")?,
+    };
     match made.cast::<PyArray2<f32>>() {
         Ok(array) => {
             let (rows, columns) = (array.shape()[0], array.shape()[1]);
@@ -112,10 +115,7 @@ impl<'py> Fields<'_, 'py> {
         name: &str,
     ) -> PyResult<T> {
         let item = self.next()?;
-        item.extract::<T>().map_err(|error| {
-            let error: PyErr = error.into();
-            InvalidInputError::new_err(format!("row field {name}: {error}"))
-        })
+        item.extract::<T>().map_err(|error| wrong(name, error))
     }
 
     fn text(&mut self, name: &str) -> PyResult<String> {
@@ -130,8 +130,24 @@ impl<'py> Fields<'_, 'py> {
     }
 
     fn texts(&mut self, name: &str) -> PyResult<Vec<String>> {
-        Ok(texts(&self.value::<Vec<Bound<'py, PyString>>>(name)?))
+        let item = self.next()?;
+        // A tuple's items without the protocol of sequences, which costs more than they do.
+        let found = match item.cast::<PyTuple>() {
+            Ok(items) => items
+                .iter()
+                .map(|item| Ok(text(item.cast::<PyString>()?)))
+                .collect::<PyResult<_>>(),
+            Err(_) => item
+                .extract::<Vec<Bound<'py, PyString>>>()
+                .map(|items| texts(&items)),
+        };
+        found.map_err(|error| wrong(name, error))
     }
+}
+
+fn wrong(name: &str, error: impl Into<PyErr>) -> PyErr {
+    let error: PyErr = error.into();
+    InvalidInputError::new_err(format!("row field {name}: {error}"))
 }
 
 /// Number of fields of a row tuple.

@@ -2,6 +2,7 @@
 
 mod asked;
 mod convert;
+mod documents;
 mod error;
 mod functions;
 mod hit;
@@ -29,6 +30,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<hybrid_index::HybridIndex>()?;
     module.add_class::<hybrid_index::SearchResult>()?;
     module.add_class::<term_index::TermIndex>()?;
+    documents::register(module)?;
     ranking::register(module)?;
     mermaid::register(module)?;
     functions::register(module)

@@ -3,12 +3,13 @@
 import shutil
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import apsw
 import numpy as np
 import pytest
 
-from agentmem import GivenEmbeddings, Memory
+from agentmem import DocumentWrite, GivenEmbeddings, Memory, index_ahead
 from agentmem.index_ahead import Ahead
 from agentmem.store.bulk import ROWS, insert_rows
 
@@ -22,6 +23,9 @@ def test_all_rows_go_in_once_and_in_their_order(count):
     rows = [(f"a{at}", at) for at in range(count)]
     insert_rows(connection, "INSERT INTO t (a, b)", iter(rows))
     assert list(connection.execute("SELECT a, b FROM t ORDER BY id")) == rows
+    insert_rows(connection, "INSERT INTO t (b, a)", rows, values="{1}, {0} || {1} || 'x'")
+    again = connection.execute("SELECT a, b FROM t WHERE id > ? ORDER BY id", (count,))
+    assert list(again) == [(f"{a}{b}x", b) for a, b in rows]
     insert_rows(connection, "INSERT OR IGNORE INTO t (id, a)", [(at, "x") for at in range(1, 200)])
     assert list(connection.execute("SELECT a, b FROM t WHERE id <= ?", (count,))) == rows
 
@@ -40,38 +44,103 @@ def found(memory, number):
 
 def test_a_large_commit_is_analysed_before_it_is_on_disk(tmp_path, monkeypatch):
     order = []
-    monkeypatch.setattr(Ahead, "start", lambda self: (order.append("started"), self.run()))
+    analyse = Ahead.analyse
+    monkeypatch.setattr(
+        Ahead, "analyse", lambda self, *given: (order.append("analysed"), analyse(self, *given))
+    )
     with Memory(tmp_path / "memory", embedder=SPACE) as memory:
         memory._shared.database._step = order.append
         memory.remember_many(facts(200))
-        at = order.index("started")
+        at = order.index("analysed")
         assert (order[at - 1], order[at + 1]) == ("written", "committed")
         assert found(memory, 150)
         del order[:]
         memory.remember_many(facts(3, start=1000))
-        assert "started" not in order
+        assert "analysed" not in order
         assert found(memory, 1002)
 
 
-@pytest.mark.parametrize("fault", ["no thread", "raises", "other index"])
-def test_without_it_the_rows_are_applied_all_the_same(tmp_path, monkeypatch, fault):
-    def start(self):
-        if fault == "no thread":
-            raise RuntimeError("can't start new thread")
-        threading.Thread.start(self)
-        if fault == "other index":
-            self.native = object()
+@pytest.fixture
+def held(monkeypatch):
+    """An event: what was handed over is applied when it is set."""
+    apply, free = index_ahead._apply, threading.Event()
 
-    def broken(_):
+    def later(*given):
+        assert free.wait(20)
+        apply(*given)
+
+    monkeypatch.setattr(index_ahead, "_apply", later)
+    yield free
+    free.set()
+
+
+def test_a_write_does_not_wait_for_the_index_and_every_reader_does(tmp_path, held):
+    with Memory(tmp_path / "memory", embedder=SPACE) as memory:
+        native = memory._shared.index._native
+        readers = (
+            lambda: found(memory, 150),
+            lambda: len(memory.documents.search("k150", embedding=[1, 0, 0, 0])) == 10,
+            lambda: memory.stats().applied_seq == 600,
+            lambda: memory.verify().ok,
+            lambda: (memory._shared.index.fold(), native.tail_len == 0)[1],
+            lambda: (memory.remember("one", embedding=[1, 0, 0, 0]), native.applied == 1201)[1],
+        )
+        for number, reads in enumerate(readers):
+            held.clear()
+            before = native.applied
+            if number == 1:
+                memory.documents.write(
+                    DocumentWrite(
+                        key=f"k{at}", value={}, texts=[f"k{at}"], embeddings=[[1, 0, 0, 0]]
+                    )
+                    for at in range(200)
+                )
+            else:
+                memory.remember_many(facts(200, start=1_000 * number))
+            assert native.applied == before
+            threading.Timer(0.05, held.set).start()
+            assert reads(), number
+
+
+@pytest.mark.parametrize("fault", ["no thread", "analysis", "apply", "other index"])
+def test_without_it_the_rows_are_applied_all_the_same(tmp_path, monkeypatch, fault):
+    def broken(*_):
         raise ValueError("broken")
 
-    monkeypatch.setattr(Ahead, "start", start)
-    if fault == "raises":
-        monkeypatch.setattr("agentmem.index_ahead.last_of_each", broken)
+    def no_thread(*_):
+        raise RuntimeError("can't start new thread")
+
     with Memory(tmp_path / "memory", embedder=SPACE) as memory:
+        ahead = memory._shared.index._ahead
+        if fault == "no thread":
+            monkeypatch.setattr(ThreadPoolExecutor, "submit", no_thread)
+        elif fault == "other index":
+            analyse = Ahead.analyse
+            monkeypatch.setattr(
+                Ahead, "analyse", lambda self, _, changes: analyse(self, object(), changes)
+            )
+        else:
+            monkeypatch.setattr(
+                index_ahead, {"analysis": "_analyse", "apply": "_apply"}[fault], broken
+            )
         memory.remember_many(facts(300))
         assert found(memory, 299)
+        memory.remember_many(facts(300, start=1_000))
+        memory.remember("last", embedding=[1, 0, 0, 0])
+        assert found(memory, 1_299)
         assert memory.verify().ok
+        assert (ahead._applied is None) == (fault in ("no thread", "other index"))
+
+
+def test_its_thread_ends_with_the_memory(tmp_path):
+    def threads():
+        return [one for one in threading.enumerate() if one.name.startswith("agentmem-index")]
+
+    with Memory(tmp_path / "memory", embedder=SPACE) as memory:
+        assert not threads()
+        memory.remember_many(facts(200))
+        assert len(threads()) == 1
+    assert not threads()
 
 
 def test_a_commit_that_fails_leaves_nothing_for_the_next_one(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from agentmem import _native
@@ -58,6 +59,47 @@ def test_digests_meet_where_folded_texts_do() -> None:
     first, second, third = _native.digests(["Two words", "two  WORDS ", "other"])
     assert first == second != third
     assert len(first) == 16
+
+
+def test_plain_json_leaves_what_needs_a_closer_look() -> None:
+    plain = [b"{}", '{"a":"Đà [🙂]"}'.encode(), b"[" * 32 + b"]" * 32, b'{"a":"NULL"}']
+    assert _native.plain_json(plain) == [text.decode() for text in plain]
+    long = b'"' + b"x" * 16_382 + b'"'
+    assert _native.plain_json([long]) == [long.decode()]
+    doubtful = [b"", b'{"a":null}', b'{"null":1}', b"[" * 65, b"{[" * 33, long + b" ", b'"\xff"']
+    assert _native.plain_json(doubtful) == [None] * len(doubtful)
+    assert _native.plain_json([]) == []
+    with pytest.raises(TypeError):
+        _native.plain_json(["{}"])  # type: ignore[list-item]
+
+
+def test_unit_rows_are_scaled_or_left_out() -> None:
+    rng = np.random.default_rng(5)
+    one, several = rng.normal(size=(1, 37)), rng.normal(size=(3, 37)) * 1e20
+    unit = (one / np.linalg.norm(one)).astype(np.float32)
+    arrays = [one.astype(np.float32), several.astype(np.float32), unit]
+    # A view of another order, zeros between rows, and no rows at all.
+    arrays += [arrays[1][::-1], np.concatenate([unit, unit * 0, unit * 1e-13, unit]), unit[:0]]
+    found = [
+        np.frombuffer(raw, np.float32).reshape(-1, 37)
+        for raw in _native.unit_rows([array.astype(np.float32, copy=False) for array in arrays])
+    ]
+    assert [len(rows) for rows in found] == [1, 3, 1, 3, 2, 0]
+    for array, rows in zip(arrays[:4], found, strict=False):
+        wanted = array.astype(float)
+        wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
+        np.testing.assert_allclose(rows, wanted, atol=1e-6)
+    assert found[2].tobytes() == unit.tobytes()
+    assert found[4].tobytes() == unit.tobytes() * 2
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_unit_rows_refuse_what_is_not_finite(wrong: float) -> None:
+    for at in (0, 15, 16, 36):
+        row = np.ones((2, 37), np.float32)
+        row[1, at] = wrong
+        with pytest.raises(InvalidInputError, match=f"value {at} of a vector"):
+            _native.unit_rows([row])
 
 
 def test_redaction_counts_in_characters_and_keeps_the_rest() -> None:

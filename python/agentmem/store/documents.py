@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from agentmem.models import Trust
+from agentmem.store.bulk import insert_rows
 from agentmem.store.links import dependants, source_numbers
 from agentmem.store.scopes import subtree_clause
 
@@ -21,13 +23,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KINDS",
+    "PRIORITY",
     "SEARCHED",
+    "TRUST",
     "UNSEARCHED",
     "DocumentRow",
     "expired",
     "extend",
     "get",
     "holders",
+    "insert_many",
     "lone_turns",
     "newest",
     "scopes_below",
@@ -36,6 +41,8 @@ __all__ = [
 SEARCHED = "document"
 UNSEARCHED = "value"
 KINDS = (SEARCHED, UNSEARCHED)
+PRIORITY = 50
+TRUST = int(Trust.USER)
 COMPARED = {"$eq": "=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 # A key with dots may be a path, and the others would end a quoted name.
 NOT_IN_PATH = re.compile('[."\\\\\x00-\x1f\ud800-\udfff]')
@@ -156,6 +163,42 @@ def holders(
             (json.dumps(list(keys), ensure_ascii=False), scope_id),
         )
     )
+
+
+# The row's own number as its digest: no text that is remembered is its duplicate.
+_INSERT = (
+    "INSERT INTO facts (id, scope_id, digest, kind, key, subject, value, priority, trust, "
+    "created_ms, valid_from_ms, valid_to_ms, metadata, text)"
+)
+_VALUES = (
+    "{0}, {1}, {0}, {2}, {3}, {3}, {4}, "
+    f"{PRIORITY}, {TRUST}, "
+    "{5}, {6}, {7}, {8}, {9}"
+)
+_INSERT_TURNS = (
+    "INSERT INTO turns (id, scope_id, position, origin, kind, trust, created_ms, event_ms, text) "
+    "SELECT id + ?1, scope_id, id + ?1, 'asserted', kind, trust, created_ms, valid_from_ms, text "
+    "FROM facts WHERE id BETWEEN ?2 AND ?3 ORDER BY id"
+)
+_INSERT_SOURCES = (
+    "INSERT INTO sources (tier, row_id, source_tier, source_id) "
+    "SELECT 1, id, 0, id + ?1 FROM facts WHERE id BETWEEN ?2 AND ?3 ORDER BY id"
+)
+
+
+def insert_many(connection: apsw.Connection, rows: Sequence[Sequence[Any]], *, turn: int) -> None:
+    """Insert documents, and for each an L0 turn with its text that it rests on.
+
+    Args:
+        connection: The one that writes.
+        rows: ``(id, scope_id, kind, key, life, written_ms, first_ms, expires_ms, metadata, text)``;
+            each id is the one before it plus 1.
+        turn: The id of the first one's turn; the others' follow it.
+    """
+    insert_rows(connection, _INSERT, rows, values=_VALUES)
+    first, last = rows[0][0], rows[-1][0]
+    connection.execute(_INSERT_TURNS, (turn - first, first, last))
+    connection.execute(_INSERT_SOURCES, (turn - first, first, last))
 
 
 def expired(connection: apsw.Connection, path: str, *, now_ms: int, limit: int) -> list[int]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import orjson
 
+from agentmem import _native
 from agentmem.errors import DimensionError, EmbeddingError, InvalidInputError
 from agentmem.models import DocumentWrite
 from agentmem.store.documents import SEARCHED, UNSEARCHED
@@ -17,14 +17,9 @@ from agentmem.store.embeddings import MAX_CHUNKS
 from agentmem.store.scopes import check_scope, join_scope
 from agentmem.tiers.fact_input import CHECKS, redact_value, whole_text
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
 __all__ = ["NewDocument", "checked_documents", "unit_vectors"]
 
 LONGEST_LIFE_MS = 1000 * 366 * 86_400_000
-LEAST_NORM = 1e-12
 # What orjson would turn into something else is refused instead.
 STRICT = (
     orjson.OPT_PASSTHROUGH_DATETIME
@@ -62,24 +57,33 @@ def _plain_json(value: object) -> None:
         raise InvalidInputError(f"value: {value!r} is no JSON number")
 
 
-def dump_value(value: object) -> str:
-    """Return the JSON text of a document's value.
+def dump_values(values: Iterable[object]) -> list[str]:
+    """Return the JSON text of each document's value.
 
     Raises:
-        InvalidInputError: It is no mapping, or holds something that JSON can't say.
+        InvalidInputError: One is no mapping, or holds something that JSON can't say.
     """
-    if type(value) is not dict and not isinstance(value, Mapping):
-        raise InvalidInputError(f"value: a JSON object is needed, {value!r:.80} was given")
+    given = list(values)
+    plain = _native.plain_json([_encoded(value) for value in given])
+    return [
+        _dumped(value) if text is None else text for value, text in zip(given, plain, strict=True)
+    ]
+
+
+def _encoded(value: object) -> bytes:
+    """Return the JSON of a plain value; empty where the careful way has to decide."""
+    if type(value) is not dict:
+        if not isinstance(value, Mapping):
+            raise InvalidInputError(f"value: a JSON object is needed, {value!r:.80} was given")
+        value = dict(value)
     try:
-        encoded = orjson.dumps(value if type(value) is dict else dict(value), option=STRICT)
+        return orjson.dumps(value, option=STRICT)
     except TypeError:
-        # Lone surrogates, large integers, subclasses of str: the careful way decides.
-        pass
-    else:
-        if b"null" not in encoded and len(encoded) <= 16_384:  # noqa: PLR2004
-            text = encoded.decode()
-            if text.count("{") + text.count("[") <= 64:  # noqa: PLR2004
-                return text
+        # Lone surrogates, large integers, subclasses of str.
+        return b""
+
+
+def _dumped(value: object) -> str:
     try:
         _plain_json(value)
     except RecursionError as error:
@@ -115,21 +119,10 @@ def unit_vectors(several: Sequence[Any], ndim: int) -> list[bytes]:
             )
         if shape[1] != ndim:
             raise DimensionError(ndim, shape[1], "embeddings")
-    matrix: npt.NDArray[np.float32] = np.concatenate(arrays)
-    norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
-    if not np.isfinite(norms).all():
-        raise EmbeddingError("embeddings: a vector is not finite")
-    has_direction = norms > LEAST_NORM
-    matrix /= np.where(has_direction, norms, np.float32(1))[:, None]
-    raw, width, found, row = matrix.tobytes(), ndim * 4, [], 0
-    if has_direction.all():
-        ends = accumulate(map(len, arrays))
-        return [raw[first * width : end * width] for first, end in pairwise(chain((0,), ends))]
-    for array in arrays:
-        end = row + len(array)
-        found.append(matrix[row:end][has_direction[row:end]].tobytes())
-        row = end
-    return found
+    try:
+        return _native.unit_rows(arrays)
+    except InvalidInputError as error:
+        raise EmbeddingError("embeddings: a vector is not finite") from error
 
 
 def _texts(value: Sequence[str]) -> tuple[str, ...]:
@@ -144,9 +137,7 @@ def _texts(value: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _ttl_ms(value: float | None) -> int | None:
-    if value is None:
-        return None
+def _ttl_ms(value: float) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
         raise InvalidInputError(f"ttl: a number of 0 or more is needed, {value!r} was given")
     return round(min(value * 1000, LONGEST_LIFE_MS))
@@ -182,42 +173,42 @@ def checked_documents(
 def _all_checked(
     found: Mapping[tuple[str, str], DocumentWrite], ndim: int, *, is_redacting: bool
 ) -> list[NewDocument]:
-    bringing = [write.embeddings for write in found.values() if _brings_vectors(write)]
-    given = iter(unit_vectors(bringing, ndim))
+    kept = [write for write in found.values() if write.value is not None]
+    values = iter(dump_values([write.value for write in kept]))
+    bringing = [write for write in kept if write.embeddings is not None and len(write.texts) > 0]
+    given = iter(unit_vectors([write.embeddings for write in bringing], ndim))
     return [
-        _checked(
-            write, path, key, next(given) if _brings_vectors(write) else None,
-            is_redacting=is_redacting,
-        )
+        _checked(write, path, key, values, given, is_redacting=is_redacting)
         for (path, key), write in found.items()
-    ]  # fmt: skip
-
-
-def _brings_vectors(write: DocumentWrite) -> bool:
-    return write.embeddings is not None and write.value is not None and len(write.texts) > 0
+    ]
 
 
 def _checked(
-    write: DocumentWrite, path: str, key: str, vectors: bytes | None, *, is_redacting: bool
+    write: DocumentWrite,
+    path: str,
+    key: str,
+    values: Iterator[str],
+    given: Iterator[bytes],
+    *,
+    is_redacting: bool,
 ) -> NewDocument:
+    """Return a write, with its JSON and its vectors taken from those of all, in their order."""
     if write.value is None:
         return NewDocument(path, key, None, "", "", (), None, None, ())
-    metadata, texts = dump_value(write.value), _texts(write.texts)
+    metadata, texts = next(values), _texts(write.texts)
+    vectors = next(given) if write.embeddings is not None and len(write.texts) > 0 else None
     kinds: list[str] = []
     if is_redacting:
         metadata = _redacted(metadata, kinds)
         texts = tuple([redact_value(text, []) for text in texts])
+    ttl_ms = None if write.ttl_s is None else _ttl_ms(write.ttl_s)
     if not texts:
         text = key if not key.isspace() else NO_TEXT
-        ttl_ms = _ttl_ms(write.ttl_s)
         return NewDocument(path, key, metadata, UNSEARCHED, text, (), None, ttl_ms, tuple(kinds))
     text = texts[0] if len(texts) == 1 else "\n".join(texts)
-    return NewDocument(
-        path, key, metadata, SEARCHED, text, texts, vectors,
-        None if write.ttl_s is None else _ttl_ms(write.ttl_s), tuple(kinds),
-    )  # fmt: skip
+    return NewDocument(path, key, metadata, SEARCHED, text, texts, vectors, ttl_ms, tuple(kinds))
 
 
 def _redacted(metadata: str, kinds: list[str]) -> str:
     value = redact_value(json.loads(metadata), kinds)
-    return dump_value(value) if kinds else metadata
+    return dump_values([value])[0] if kinds else metadata

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agentmem.errors import InvalidInputError
-from agentmem.models import Trust, format_id
-from agentmem.store import documents, embeddings, facts, turns
-from agentmem.store.links import delete_links, insert_sources
+from agentmem.models import format_id
+from agentmem.store import documents, embeddings, facts
+from agentmem.store.documents import PRIORITY, TRUST
+from agentmem.store.links import delete_links
 from agentmem.store.redactions import add_counts
 from agentmem.store.scopes import obtain
 from agentmem.tiers.fact_rows import Space, require_space
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["remove", "write_documents"]
 
-PRIORITY = 50
 TIER_BITS = 1 << 56
 
 
@@ -112,36 +112,34 @@ def _insert(
 ) -> None:
     if not items:
         return
-    connection, trust = transaction.connection, int(Trust.USER)
+    connection = transaction.connection
     number, turn = facts.next_id(connection, "facts"), facts.next_id(connection, "turns")
-    turn_rows, fact_rows, links, vector_rows, index_rows = [], [], [], [], {}
+    first_turn = turn
+    rows, vector_rows, index_rows = [], [], {}
     for path, key, metadata, kind, text, _, vectors, ttl_ms, _ in items:
-        scope_id, created_ms = places[path], first.get((path, key), made_ms)
-        # A life that ends at once still ends after it began.
-        ends_ms = None if ttl_ms is None else max(made_ms + ttl_ms, created_ms + 1)
-        life = None if ttl_ms is None else f'{{"ttl_ms":{ttl_ms}}}'
-        turn_rows.append(
-            (turn, scope_id, None, turn, "asserted", kind, None, trust, made_ms, created_ms, text)
+        created_ms = first.get((path, key), made_ms) if first else made_ms
+        ends_ms = life = None
+        if ttl_ms is not None:
+            # A life that ends at once still ends after it began.
+            ends_ms, life = max(made_ms + ttl_ms, created_ms + 1), f'{{"ttl_ms":{ttl_ms}}}'
+        rows.append(
+            (number, places[path], kind, key, life, made_ms, created_ms, ends_ms, metadata, text)
         )
-        # The row's own number as its digest: no text that is remembered is its duplicate.
-        fact_rows.append(
-            (number, scope_id, number, kind, key, None, key, None, life, PRIORITY, trust, made_ms,
-             created_ms, ends_ms, metadata, text)
-        )  # fmt: skip
-        links.append((1, number, 0, turn))
-        chunk = embeddings.key_of(1, number) * embeddings.MAX_CHUNKS
+        row_key = TIER_BITS | number
         if vectors is not None:
-            vector_rows += [
-                (chunk + at // width, vectors[at : at + width])
-                for at in range(0, len(vectors), width)
-            ]
+            chunk = row_key * embeddings.MAX_CHUNKS
+            if len(vectors) == width:
+                vector_rows.append((chunk, vectors))
+            else:
+                vector_rows += [
+                    (chunk + at // width, vectors[at : at + width])
+                    for at in range(0, len(vectors), width)
+                ]
         index_rows[number] = (
-            TIER_BITS | number, 1, kind, path, None, number, text, made_ms, created_ms, created_ms,
-            ends_ms, True, PRIORITY, trust, key, (), metadata, (f"L0:{turn}",), vectors or None,
+            row_key, 1, kind, path, None, number, text, made_ms, created_ms, created_ms,
+            ends_ms, True, PRIORITY, TRUST, key, (), metadata, (f"L0:{turn}",), vectors or None,
         )  # fmt: skip
         number, turn = number + 1, turn + 1
-    turns.insert_many(connection, turn_rows)
-    facts.insert_many(connection, fact_rows)
-    insert_sources(connection, links)
+    documents.insert_many(connection, rows, turn=first_turn)
     embeddings.insert_many(connection, vector_rows)
     transaction.change_many("upsert", 1, index_rows)

@@ -10,14 +10,14 @@ import orjson
 
 from agentmem import _native
 from agentmem.errors import InvalidInputError
-from agentmem.models import Document, DocumentWrite, Trust, from_ms
+from agentmem.models import Document, DocumentWrite, from_ms
 from agentmem.protocols import Embedder, GivenEmbeddings
 from agentmem.store import documents, embeddings
 from agentmem.store.conditions import check_where, matches
 from agentmem.store.index_rows import fact_index_rows
 from agentmem.store.scopes import check_scope, join_scope
 from agentmem.tiers.document_input import checked_documents
-from agentmem.tiers.document_rows import PRIORITY, remove, write_documents
+from agentmem.tiers.document_rows import remove, write_documents
 from agentmem.tiers.recall import MAX_K, RRF_K, WEIGHTS, depth_of, query_text
 from agentmem.tiers.vectors import embed_query, embed_texts, given_vector
 
@@ -46,8 +46,8 @@ class Fields(NamedTuple):
     subject: str
     session: str | None = None
     tags: tuple[str, ...] = ()
-    priority: int = PRIORITY
-    trust: int = Trust.USER
+    priority: int = documents.PRIORITY
+    trust: int = documents.TRUST
 
 
 class Documents:

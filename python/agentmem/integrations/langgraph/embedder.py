@@ -81,11 +81,9 @@ def _packed(vectors: Any, ndim: int) -> npt.NDArray[np.float32] | None:
     """Return lists of floats as an array in half of numpy's time; None where they are others."""
     import numpy as np
 
-    if type(vectors) is not list or not all(
-        type(row) is list and len(row) == ndim for row in vectors
-    ):
+    if type(vectors) is not list or set(map(type, vectors)) != {list}:
         return None
-    pack = struct.Struct(f"={ndim}f").pack
+    pack = struct.Struct(f"{ndim}f").pack
     try:
         raw = b"".join([pack(*row) for row in vectors])
     except (struct.error, OverflowError):

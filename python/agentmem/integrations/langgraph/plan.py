@@ -85,7 +85,7 @@ class Plan:
         self.queries: dict[str, None] = {}
         self._texts: dict[tuple[str, str], list[str]] = {}
         self._vectors: npt.NDArray[np.float32] | None = None
-        puts = self.puts
+        puts, wanted = self.puts, self.texts
         scopes: dict[tuple[str, ...], str] = {}
         for at, op in enumerate(ops):
             self.count = at + 1
@@ -111,7 +111,7 @@ class Plan:
         for place, put in puts.items():
             texts = self._texts[place] = self._searched(put, fields)
             for text in grouped_texts(texts):
-                self.texts.setdefault(text, len(self.texts))
+                wanted.setdefault(text, len(wanted))
 
     @staticmethod
     def _searched(op: PutOp, fields: list[Path] | None) -> list[str]:
@@ -129,11 +129,15 @@ class Plan:
             raise InvalidInputError(
                 f"index: False, None or a list of paths is allowed, {op.index!r} was given"
             )
+        found: dict[str, None] = {}
         try:
-            found = [text for path in paths for text in _texts_at(value, path)]
+            for path in paths:
+                for text in _texts_at(value, path):
+                    if text and not text.isspace():
+                        found[text] = None
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInputError(f"value: it must be JSON data: {error}") from error
-        return [text for text in dict.fromkeys(found) if text and not text.isspace()]
+        return list(found)
 
     def give_vectors(self, vectors: npt.NDArray[np.float32]) -> None:
         """Take the vectors of ``texts``, shape ``(len(texts), ndim)``."""
