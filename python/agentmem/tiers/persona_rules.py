@@ -102,9 +102,11 @@ _ROLE: Final = _words(
 )  # fmt: skip
 _PRONOUN_ONLY: Final = re.compile(
     r"(?:hates?|dislikes?|avoids?|can not stand|can't stand|suggest|do|use)\s+"
-    r"(?:them|it|that|this|one|so)(?!\w)",
+    r"(?:them|it|that|this|one|so)(?!\w)"
+    r"|^\W*(?:please\s+)?(?:(?:don't|do not|never|stop|avoid)\s+)?\w+\s+(?:them|it|that|this|one|so)\W*$",
     re.IGNORECASE,
 )
+_RULE: Final = _words(r"rules?", r"policy", "quy định", "quy tắc", "规定", "规则")
 _PASSING: Final = _words(
     r"today", r"tonight", r"yesterday", r"tomorrow", r"this (?:week|month|morning|afternoon|evening)",
     r"right now", r"at the moment", r"currently", r"recently", r"just now", r"interested in",
@@ -174,6 +176,8 @@ def field_of(fact: Statement) -> str | None:
     if attribute in _PRIVATE_SLOTS:
         return None
     if fact.kind == "decision":
+        if _RULE.search(fact.text):
+            return _of_instruction(fact)
         return "project_context" if subject in _SHARED and not _is_passing(fact) else None
     if fact.kind == "fact":
         if attribute in PROJECT_SLOTS or subject == "project":
