@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from itertools import count, repeat
 from typing import Any, Final, NamedTuple, TypeVar
 
 import apsw
@@ -101,10 +102,9 @@ class Transaction:
         first = 1 if row is None else row[0] + 1
         made_ms = self._made_ms
         insert_rows(connection, _INSERT_CHANGES, [(op, tier, id, made_ms) for id in payloads])
-        self._changes += [
-            Change(seq, op, tier, id, payload)
-            for seq, (id, payload) in enumerate(payloads.items(), first)
-        ]
+        fields = zip(count(first), repeat(op), repeat(tier), payloads, payloads.values())
+        # Without the frame of `_make` for each.
+        self._changes += map(tuple.__new__, repeat(Change), fields)
 
 
 class Writer:

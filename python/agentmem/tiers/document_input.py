@@ -162,11 +162,11 @@ def checked_documents(
         key = name(write.key)
         if key is None:
             raise InvalidInputError("key: None is no key")
-        before = found.pop((path, key), None)
-        if before is not None:
+        place = (path, key)
+        if place in found:
             # It is not written, and wrong all the same where it is wrong.
-            _all_checked({(path, key): before}, ndim, is_redacting=False)
-        found[path, key] = write
+            _all_checked({place: found.pop(place)}, ndim, is_redacting=False)
+        found[place] = write
     return _all_checked(found, ndim, is_redacting=is_redacting)
 
 

@@ -63,9 +63,11 @@ def _held(
 ) -> tuple[list[int], dict[tuple[str, str], int]]:
     """Return the ids of what is replaced or deleted, and when each key was first written."""
     by_path: dict[str, list[str]] = {}
-    for item in checked:
-        by_path.setdefault(item.path, []).append(item.key)
-    deleted = {(item.path, item.key) for item in checked if item.metadata is None}
+    deleted: set[tuple[str, str]] = set()
+    for path, key, metadata, _, _, _, _, _, _ in checked:
+        by_path.setdefault(path, []).append(key)
+        if metadata is None:
+            deleted.add((path, key))
     old: list[int] = []
     first: dict[tuple[str, str], int] = {}
     for path, keys in by_path.items():
