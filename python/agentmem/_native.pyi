@@ -35,10 +35,12 @@ __all__ = [
     "fold_text",
     "fuse",
     "parse",
+    "plain_json",
     "read_hints",
     "redact",
     "redact_many",
     "session_lines",
+    "unit_rows",
 ]
 
 build_profile: Final[str]
