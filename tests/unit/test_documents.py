@@ -249,3 +249,27 @@ def test_a_scan_and_a_search_hold_the_same_conditions(shared, values, where):
     }
     assert set(names(shared.scan(where=where))) == expected
     assert set(names(shared.search("word", where=where))) == expected
+
+
+WRONG_KEYS = [None, 5, object(), [None], [(1, 2)], [("a",)], "ab", [[]], [([], "k")]]
+WRONG_ANY = [None, 5, object(), [None], [(1, 2)], {}, [[]]]
+
+
+@pytest.mark.parametrize(
+    ("call", "wrong", "names"),
+    [
+        (lambda documents, wrong: documents.get_many(wrong), WRONG_KEYS, "keys"),
+        (lambda documents, wrong: documents.touch(wrong), WRONG_KEYS, "keys"),
+        (lambda documents, wrong: documents.write(wrong), WRONG_KEYS, "writes"),
+        (lambda documents, wrong: documents.scan(wrong), WRONG_ANY, "scope"),
+        (lambda documents, wrong: documents.scopes(wrong), WRONG_ANY, "scope"),
+        (lambda documents, wrong: documents.scan(accept=wrong), [5, "ab", [None]], "accept"),
+        (lambda documents, wrong: documents.search("a", accept=wrong), [5, "ab"], "accept"),
+        (lambda documents, wrong: documents.search("a", embedding=wrong), [[([], 1)]], "embedding"),
+    ],
+    ids=["get_many", "touch", "write", "scan", "scopes", "accept", "search", "embedding"],
+)
+def test_wrong_arguments_are_named(shared, call, wrong, names):
+    for one in wrong:
+        with pytest.raises(InvalidInputError, match=names):
+            call(shared, one)

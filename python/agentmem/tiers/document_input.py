@@ -154,8 +154,12 @@ def checked_documents(
     found: dict[tuple[str, str], DocumentWrite] = {}
     paths: dict[str, str] = {}
     name: Any = CHECKS["key"][1]
+    if not isinstance(writes, Iterable):
+        raise InvalidInputError(f"writes: DocumentWrite are needed, {writes!r:.80} was given")
     for write in writes:
-        path = paths.get(write.scope)
+        if not isinstance(write, DocumentWrite):
+            raise InvalidInputError(f"writes: a DocumentWrite is needed, {write!r:.80} was given")
+        path = paths.get(write.scope) if isinstance(write.scope, str) else None
         if path is None:
             path = check_scope(join_scope(base, check_scope(write.scope)))
             paths[write.scope] = path

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from agentmem import _native
+from agentmem.arguments import check_function
 from agentmem.errors import InvalidInputError
 from agentmem.models import Document, DocumentWrite, from_ms
 from agentmem.protocols import Embedder, GivenEmbeddings
@@ -68,7 +69,7 @@ class Documents:
         self._base = scope
 
     def _path(self, scope: str) -> str:
-        return _joined(self._base, scope)
+        return _joined(self._base, scope if isinstance(scope, str) else check_scope(scope))
 
     def _below(self, path: str) -> str:
         return path[len(self._base) + 1 :] if self._base else path
@@ -122,10 +123,14 @@ class Documents:
         return found
 
     def get_many(self, keys: Sequence[tuple[str, str]]) -> list[Document | None]:
-        """Return the document of each ``(scope, key)``, None where there is none; one snapshot."""
+        """Return the document of each ``(scope, key)``, None where there is none; one snapshot.
+
+        Raises:
+            InvalidInputError: ``keys`` is not such pairs, or a scope is none.
+        """
         self._opened.check()
         now_ms = self._opened.now_ms()
-        places = [(self._path(scope), key) for scope, key in keys]
+        places = [(self._path(scope), key) for scope, key in _pairs(keys)]
         with self._opened.database.read() as connection:
             return [
                 None if row is None else self._document(row)
@@ -166,6 +171,7 @@ class Documents:
         """
         self._opened.check()
         check_where(where)
+        check_function(accept, "accept")
         return self._newest(
             self._path(scope), documents.KINDS, where, accept, limit=limit, offset=offset
         )
@@ -235,6 +241,7 @@ class Documents:
         """
         opened = self._opened
         opened.check()
+        check_function(accept, "accept")
         end = min(_page(limit, offset), MAX_K)
         text, path = query_text(query), self._path(scope)
         # One reading of it: vector and index must be of the same space.
@@ -319,7 +326,7 @@ class Documents:
         now_ms = opened.now_ms()
         lives: list[tuple[int, int]] = []
         with opened.database.read() as connection:
-            for scope, key in dict.fromkeys(keys):
+            for scope, key in dict.fromkeys(_pairs(keys)):
                 row = documents.get(connection, self._path(scope), key, now_ms=now_ms)
                 if row is None or row.ttl_ms is None or row.expires_ms is None:
                     continue
@@ -382,9 +389,24 @@ def _query_vector(
 
     if embedding is None:
         return embed_query(embedder, text) if text and not text.isspace() else None
-    if not np.any(np.asarray(embedding)):
-        return None
-    return given_vector(embedding, embedder.ndim)
+    try:
+        is_zero = not np.any(np.asarray(embedding))
+    except (TypeError, ValueError):
+        is_zero = False  # what it is instead, `given_vector` says
+    return None if is_zero else given_vector(embedding, embedder.ndim)
+
+
+def _pairs(keys: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return scope and key of each place; whether a string is a scope is told later."""
+    found = list(keys) if isinstance(keys, Iterable) else [keys]
+    for pair in found:
+        if not (
+            isinstance(pair, Sequence)
+            and len(pair) == 2  # noqa: PLR2004 - a scope and a key
+            and all(isinstance(part, str) for part in pair)
+        ):
+            raise InvalidInputError(f"keys: pairs (scope, key) are needed, {pair!r:.80} was given")
+    return [(scope, key) for scope, key in found]
 
 
 def _page(limit: int, offset: int) -> int:
