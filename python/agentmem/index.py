@@ -418,10 +418,11 @@ class SearchIndex:
             with self._database.read() as connection:
                 last = opening.last_seq(connection)
                 for keys in index_rows.batches(index_rows.all_keys(connection), CATCH_UP_BATCH):
-                    # Seq 0 until all rows are in: a crash here replays every change.
-                    native.apply(index_rows.read_rows(connection, keys), [], 0)
+                    # Before the piece: the last fold, which is to say how far it got, needs a tail.
                     if can_fold and native.tail_len >= REBUILD_FOLD:
                         can_fold = self._fold_rebuilt(native)
+                    # Seq 0 until all rows are in: a crash here replays every change.
+                    native.apply(index_rows.read_rows(connection, keys), [], 0)
                 native.apply([], [], last)
             if can_fold:
                 self._fold_rebuilt(native)

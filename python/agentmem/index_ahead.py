@@ -56,13 +56,13 @@ class Ahead:
 
     def analyse(self, native: StoreIndex, changes: Sequence[Change]) -> None:
         """Begin to analyse what a commit is about to change; it may still fail."""
-        if self._worker is None:
-            # Imported here: the module costs more than an opening has to spare.
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._worker = ThreadPoolExecutor(1, thread_name_prefix="agentmem-index")
-        # Without a thread `apply` says that it was not done.
+        # Without a thread, as when the interpreter ends, `apply` says that it was not done.
         with suppress(RuntimeError):
+            if self._worker is None:
+                # Imported here: the module costs more than an opening has to spare.
+                from concurrent.futures import ThreadPoolExecutor
+
+                self._worker = ThreadPoolExecutor(1, thread_name_prefix="agentmem-index")
             self._begun = Begun(native, changes, self._worker.submit(_analyse, native, changes))
 
     def apply(self, native: StoreIndex, changes: Sequence[Change]) -> bool:

@@ -170,7 +170,8 @@ impl Index {
 
     /// Upserts rows by key, with flat vectors (a multiple of ndim), then removes keys; then `seq` is applied.
     ///
-    /// A key that is both upserted and removed is removed. Applying the same again changes nothing.
+    /// A key that is both upserted and removed is removed. Applying the same again changes nothing,
+    /// nor does what comes late: a generation that was read meanwhile holds it, and what came after it.
     ///
     /// # Errors
     /// `InvalidInput` or `Dimension`, naming the row; nothing was changed then.
@@ -193,6 +194,9 @@ impl Index {
     pub fn apply_batch(&self, batch: Batch, removed: &[u64], seq: u64) -> Result<()> {
         batch.check_ndim(self.identity.ndim)?;
         let mut state = self.state.write();
+        if seq < state.applied {
+            return Ok(());
+        }
         state.append(batch, seq)?;
         for &key in removed {
             state.kill(key)?;

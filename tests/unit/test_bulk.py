@@ -1,9 +1,13 @@
 """Rows in bulk: few statements, and analysed beside the sync."""
 
+import os
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import apsw
 import numpy as np
@@ -186,6 +190,53 @@ def test_prepared_rows_are_applied_once(tmp_path):
     with pytest.raises(InvalidInputError, match="fields"):
         index.prepare([row[:5]])
     assert (other.live_len, index.applied) == (0, 1)
+
+
+def test_what_comes_late_brings_nothing_back(tmp_path):
+    from agentmem._native import StoreIndex
+
+    index = StoreIndex.open(str(tmp_path / "a"), ndim=4, epoch="e", space="s")
+    row = (1, 1, "fact", "", None, 0, "said", 1, None, None, None, True, 50, 3, None, (), "{}", (),
+           None)  # fmt: skip
+    late = index.prepare([row])
+    index.apply([row], [], 1)
+    index.apply([], [1], 2)
+    index.apply(late, [], 1)
+    assert (index.live_len, index.applied) == (0, 2)
+
+
+def test_many_facts_are_written_while_the_interpreter_ends(tmp_path):
+    program = """
+import atexit, sys
+from agentmem import GivenEmbeddings, Memory
+memory = Memory(sys.argv[1], embedder=GivenEmbeddings("late", 2))
+memory.remember("first", embedding=[1, 0])
+facts = [{"text": f"fact {n}", "embedding": [1, 0]} for n in range(100)]
+atexit.register(lambda: memory.remember_many(facts))
+"""
+    folder = tmp_path / "memory"
+    package = str(Path(index_ahead.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(folder)],
+        env={**os.environ, "PYTHONPATH": package}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "Error" not in done.stderr
+    with Memory(folder, embedder=GivenEmbeddings("late", 2)) as memory:
+        assert memory.stats().facts == 101
+
+
+def test_a_rebuilt_index_says_how_far_it_got(tmp_path, monkeypatch):
+    """The last fold has rows to fold, however many there are."""
+    monkeypatch.setattr("agentmem.index.CATCH_UP_BATCH", 50)
+    monkeypatch.setattr("agentmem.index.REBUILD_FOLD", 100)
+    folder = tmp_path / "memory"
+    with Memory(folder, embedder=SPACE) as memory, Memory(folder, embedder=SPACE) as other:
+        memory.remember_many(facts(200))
+        memory.rebuild_index()
+        report = other.verify()
+        assert report.ok, report
+    with Memory(folder, embedder=SPACE) as memory:
+        assert memory._shared.index.native.tail_len == 0
 
 
 def test_a_close_does_not_wait_for_the_end_of_a_bulk_write(tmp_path, monkeypatch):
