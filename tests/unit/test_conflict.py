@@ -208,3 +208,33 @@ def test_values_of_a_slot_of_many_stay_together():
     known = [Held("L1:1", "The user likes tea.", "persona", attribute="likes", value="tea")]
     more = candidate("The user now likes rum.", "persona", attribute="likes", value="rum")
     assert judge(more, known).action == "new"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("The user is allergic to nuts.", "The user is no longer allergic to cats."),
+        ("The user is allergic to nuts and shellfish.", "The user is no longer allergic to nuts."),
+        ("The user takes metformin.", "The user no longer takes ibuprofen."),
+        ("The user speaks French.", "The user does not speak German any more."),
+        ("The user lives in Oslo.", "The user does not live in Bergen."),
+        ("The team deploys to Heroku.", "The team no longer deploys to AWS."),
+        ("Người dùng dị ứng với đậu phộng.", "Người dùng không còn dị ứng với mèo."),
+        ("用户对花生过敏。", "用户对猫不再过敏了。"),
+        ("Deploy on Fridays.", "From now on deploy on Mondays too."),
+    ],
+)
+def test_a_denial_or_an_addition_ends_no_other_thing(before, after):
+    assert judge(candidate(after), [Held("L1:1", before)]).action == "new"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("The user is allergic to nuts.", "The user is no longer allergic to nuts."),
+        ("The team deploys to Heroku.", "The team no longer deploys to Heroku."),
+        ("The team uses Jenkins for CI.", "The team does not use Jenkins any more."),
+    ],
+)
+def test_a_denial_ends_what_it_names(before, after):
+    assert judge(candidate(after), [Held("L1:1", before)]).action == "supersede"

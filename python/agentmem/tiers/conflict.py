@@ -9,6 +9,7 @@ embedder.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -59,6 +60,13 @@ NEAR_WITH_COSINE: Final = 0.6
 # closed class: "make" and "just" are tools too. Then only the same words are a duplicate.
 LEAST_TOPIC: Final = 2
 
+_CLAUSE_END: Final = re.compile(r"[,;:，；：]|\b(?:because|since|so|but|vì|nên|nhưng)\b")
+_DENIAL: Final = re.compile(
+    r"\b(?:no longer|(?:do|does|did|is|are|was|were|have|has)(?: not|n't))\b|\bkhông còn\b|\bkhong con\b|不再",
+    re.IGNORECASE,
+)
+_ADDITION: Final = re.compile(r"\b(?:too|as well)\W*$", re.IGNORECASE)
+_SEVERAL: Final = re.compile(r"\w (?:and|và) \w|[和、]")
 _ANYBODY: Final = frozenset(("assistant", "team"))
 _GENERAL: Final = _ANYBODY | {"user", ""}
 _CHANGES: Final = {
@@ -142,10 +150,12 @@ def judge(
             fact.id not in other and _is_near(candidate, own, fact, (cosines or {}).get(fact.id))
         ):
             return Judgement("duplicate", (fact.id,))
-    held = [fact for fact in known if fact.trust <= trust]
+    held = [fact for fact in known if fact.trust <= trust and not _denies_another(candidate, fact)]
     model = model or packaged_replacement()
     by_cue, by_weights = partial(_by_cue, model=model), partial(_by_weights, model=model)
-    for rule in (_by_slot, _by_turn, by_cue, _by_number, by_weights):
+    rules = (_by_slot, _by_turn, by_cue, _by_number, by_weights)
+    # "On Mondays too" comes beside what is, and in no place of it.
+    for rule in rules[:2] if _ADDITION.search(candidate.text) else rules:
         replaced = rule(candidate, own, held)
         if replaced:
             later = [fact for fact in replaced if _began_later(fact, candidate)]
@@ -349,6 +359,20 @@ def _by_cue(
         for score, size, fact in scored
         if (score, size) == best or (candidate.kind == "event" and size > 1 and score >= SURE)
     ]
+
+
+def _denies_another(candidate: Candidate, fact: Known) -> bool:
+    """Whether a denial speaks of another thing than the fact, or of one of several that it names.
+
+    "No longer allergic to cats" says nothing of nuts, and of "nuts and shellfish" one may stay.
+    """
+    clause = _CLAUSE_END.split(candidate.text, maxsplit=1)[0]
+    if not _DENIAL.search(clause):
+        return False
+    denied, topic = words_of(clause), words_of(fact.text)
+    if denied - topic:
+        return True
+    return bool(topic - denied) and _SEVERAL.search(fact.text) is not None
 
 
 def _is_other_day(candidate: Candidate, fact: Known) -> bool:
