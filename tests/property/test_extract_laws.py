@@ -147,7 +147,7 @@ def test_any_facts_are_judged(reader, texts):
     "unit",
     ["a", "I ", "I like tea. ", "(", "<b>", "`", "```\n", '"',
      "x, ", "tomorrow ", "we decided ", "1/2 ", "my ", "for a(",
-     "mình thích ", "không ", "我喜欢", "e\u0301", "A: ", "and ", ". ", "| a ", "let us go "],
+     "mình thích ", "không ", "我喜欢", "e\u0301", "A: ", "and ", ". ", "| a ", "let us go ", " ", "\n", "\t "],
 )  # fmt: skip
 def test_the_time_grows_with_the_length_only(reader, unit):
     def took(size):

@@ -228,3 +228,34 @@ def test_the_order_of_messages_changes_nothing():
     apart = [fact for one in said for fact in reader.extract([one])]
     assert reader.extract(said) == apart
     assert reader.extract(said, context=[message("x", role="assistant")]) == apart
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Proofread this: I am allergic to nuts.", "Translate to French: I live in Paris.",
+     "Write a story about a man who says: I live in Paris.",
+     "Here's an email I got:\n\nHi, I live in Paris. Best, Bob", "翻译：我住在北京",
+     "把这句话翻译成英文：我对花生过敏。", "Dịch câu này: Tôi bị dị ứng với đậu phộng."],
+)  # fmt: skip
+def test_what_is_handed_over_to_be_worked_on_is_not_said(text):
+    assert read(text, least=0.0) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["I live in Ghent", "\ufeffI live in Ghent.", "I\u200b live in Ghent."]
+)
+def test_a_missing_stop_and_unseen_marks_change_nothing(text):
+    (fact,) = read(text)
+    assert fact.text == "The user lives in Ghent."
+
+
+def test_a_fact_is_worded_with_the_day_that_it_has():
+    (fact,) = LearntExtractor().extract(
+        [replace(message("I'm travelling on the 30th."), time=NOW.replace(month=1, day=31))]
+    )
+    assert fact.event_time.date().isoformat() in fact.text
+
+
+def test_a_denied_habit_is_in_the_third_person():
+    (fact,) = read("I don't eat pork", least=0.0)
+    assert fact.text == "The user doesn't eat pork."

@@ -21,6 +21,7 @@ from agentmem.tiers.extract.segments import (
     Language,
     Sentence,
     blank_foreign,
+    blank_handed,
     blank_header,
     language_of,
     sentences,
@@ -195,7 +196,7 @@ class Heard:
 def heard(message: Message) -> Iterator[Heard]:
     """Yield the sentences of a message, its letters composed, with what the rules give of each."""
     whole, _ = _composed(message.text[:MOST_CHARACTERS])
-    text = blank_header(blank_foreign(whole))
+    text = blank_header(blank_handed(blank_foreign(whole)))
     language = language_of(text)
     setting = Setting.of(whole, language, list(sentences(text)))
     reader, reading, spoke = _READERS[language], Reading(text), False
@@ -223,7 +224,13 @@ def _told(heard: Heard, verdict: Verdict) -> list[Found]:
         and len(heard.found) == 1
         and _WHOLE * (rule.end - rule.start) >= end - start
     )
-    said = rule.text if rule is not None and whole else worded(text, language, when, start)
+    is_dated_so = (
+        rule is not None
+        and (rule.when is None) == (when is None)
+        and (rule.when is None or when is None or rule.when.when.date() == when.when.date())
+    )
+    is_said = rule is not None and whole and is_dated_so
+    said = rule.text if rule is not None and is_said else worded(text, language, when, start)
     # A decision is told by its verb, which the rules know.
     kind = "decision" if rule is not None and rule.kind == "decision" else verdict.kind
     found = Found(

@@ -19,6 +19,7 @@ __all__ = [
     "Sentence",
     "Word",
     "blank_foreign",
+    "blank_handed",
     "blank_header",
     "language_of",
     "sentences",
@@ -33,10 +34,10 @@ _FENCES: Final = re.compile(r"^[ \t>]*(`{3,}|~{3,}).*$", re.MULTILINE)
 _INLINE_CODE: Final = re.compile(r"`[^`\n]{1,200}`")
 _TAG: Final = re.compile(r"</?([A-Za-z][\w:-]{0,60})(?:\s[^<>]{0,300})?>")
 _CODE_LINE: Final = re.compile(
-    r"^[ \t]*(?:[{}\[\]<>$#@]|//|/\*|>>>|(?:for|while|if|def|class|import|from|return|print|const"
+    r"^[ \t]*+(?:[{}\[\]<>$#@]|//|/\*|>>>|(?:for|while|if|def|class|import|from|return|print|const"
     r"|let|var|function|async|await|elif|else|try|except|SELECT|INSERT|UPDATE|DELETE)\b"
     r"[^.!?\n]*[:;{}()=][ \t]*$|[\w.\[\]]+[ \t]*(?:=|\+=|:=)[ \t]*\S|[\w.]+\(.*\)[;:]?[ \t]*$"
-    r"|Traceback |\s*File \"|\w*(?:Error|Exception)\b:|(?:INFO|DEBUG|WARN|WARNING|ERROR)\b"
+    r"|Traceback |File \"|\w*(?:Error|Exception)\b:|(?:INFO|DEBUG|WARN|WARNING|ERROR)\b"
     r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d|[-+]{3} |@@ |\|.*\|[ \t]*$|\"[^\"\n]{0,80}\"[ \t]*:).*$",
     re.MULTILINE,
 )
@@ -165,6 +166,23 @@ _SAYS: Final = re.compile(
     re.IGNORECASE,
 )
 _MOST_HEADERS: Final = 3
+
+
+# "Translate to French: …", "把这句话翻译成英文：…": what comes after is given to be worked on, not said.
+_HANDED: Final = re.compile(
+    r"\s*(?:(?:please|can you|could you|now)\s+)*(?:translate|proofread|rewrite|rephrase|paraphrase"
+    r"|summari[sz]e|(?:correct|edit|polish|shorten|improve)\s+(?:this|these|the|my)|write (?:me )?an? "
+    r"|here(?:'|’)?s (?:an?|the|what) )[^\n.!?:]{0,80}:(?=\s)"
+    r"|\s*(?:(?:hãy|giúp (?:mình|tôi|em)|làm ơn)\s+)*(?:dịch|viết lại|sửa|tóm tắt|rút gọn)(?!\w)"
+    r"[^\n.!?:]{0,80}:(?=\s)"
+    r"|\s*(?:请|帮我|麻烦)*(?:把[^\n。！？：:]{0,20})?(?:翻译|润色|改写|总结|校对|缩写)[^\n。！？：:]{0,40}[:：]",
+    re.IGNORECASE,
+)
+
+
+def blank_handed(text: str) -> str:
+    """Return the text turned to spaces where all of it is handed over to be translated or the like."""
+    return " " * len(text) if _HANDED.match(text) else text
 
 
 def blank_header(text: str) -> str:

@@ -22,7 +22,12 @@ _LEADS: Final = re.compile(
 )
 _OWN: Final = re.compile(r"(?:my|our) (?=\w)", re.IGNORECASE)
 _THEY: Final = re.compile(r"they ((?:also|really|just|now|still|always|usually|never) )?([\w']+)")
-_HELPERS: Final = {"are": "is", "have": "has", "were": "was", "do": "does", "am": "is"}
+_HELPERS: Final = {
+    "are": "is", "have": "has", "were": "was", "do": "does", "am": "is", "aren't": "isn't",
+    "haven't": "hasn't", "weren't": "wasn't", "don't": "doesn't",
+}  # fmt: skip
+# Marks of order and width that may stand before or in a word and are no part of it.
+_UNSEEN: Final = re.compile(r"[\u200b-\u200f\u2060\ufeff]")
 _SPEAKER: Final = words("mình tôi em anh chị tui tớ tao con cháu minh toi tui")
 _CALLS: Final = words("ơi à nhé nha ạ này oi")
 _SPEAKER_CHINESE: Final = re.compile(r"我(?!们)")
@@ -44,7 +49,7 @@ def told(text: str, language: Language, when: Dated | None, offset: int) -> str:
             end = when.end - offset
             shown = f"（{day}）" if language == "zh" else f" ({day})"
             text = f"{text[:end]}{shown}{text[end:]}"
-    text = _SPACES.sub(" ", text).strip(" ,;:，；：、-–—")
+    text = _SPACES.sub(" ", _UNSEEN.sub("", text)).strip(" ,;:，；：、-–—")
     if language == "zh":
         return f"{_SPEAKER_CHINESE.sub('用户', text).replace('我们', '用户等人')}。"
     said = _english(text) if language == "en" else _vietnamese(text)

@@ -75,7 +75,8 @@ def windows(sentences: Sequence[Heard], tokenizer: TextTokenizer) -> Iterator[Wi
     window = Window(head)
     for heard in sentences:
         ids = tokenizer.ids(_plain(heard.text[heard.start : heard.end]))[:MOST_SENTENCE_TOKENS]
-        ending = tokenizer.ids(heard.sentence.end)
+        # Who ends without a sign says no less.
+        ending = tokenizer.ids(heard.sentence.end or ".")
         if len(window.ids) + len(ids) + len(ending) + len(after) > MOST_TOKENS:
             window.ids += after
             yield window
