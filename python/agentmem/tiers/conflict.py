@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agentmem.models import Judgement, Trust
 from agentmem.tiers.conflict_text import Features, features, words_of
-from agentmem.tiers.replacement import ReplacementModel, packaged_replacement
+from agentmem.tiers.replacement import ReplacementModel, Statement, packaged_replacement
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -78,28 +78,12 @@ _CHANGES: Final = {
 }
 
 
-class Known(Protocol):
+class Known(Statement, Protocol):
     """A current fact as ``judge`` reads it; ``agentmem.Fact`` is one."""
 
     @property
     def id(self) -> str:
         """The L1 id."""
-
-    @property
-    def text(self) -> str:
-        """What it says."""
-
-    @property
-    def kind(self) -> str:
-        """One of ``FACT_KINDS``."""
-
-    @property
-    def subject(self) -> str | None:
-        """Whom or what it is about."""
-
-    @property
-    def attribute(self) -> str | None:
-        """The slot it fills."""
 
     @property
     def value(self) -> Any:
@@ -108,14 +92,6 @@ class Known(Protocol):
     @property
     def trust(self) -> Trust:
         """Where it came from."""
-
-    @property
-    def event_time(self) -> datetime | None:
-        """When it happens."""
-
-    @property
-    def valid_from(self) -> datetime | None:
-        """From when it holds."""
 
 
 def judge(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from agentmem.tiers.conflict_text import DATE, features, words_of
 from agentmem.tiers.replacement_cues import CUES, PEOPLE, SAYS, TOLD
@@ -24,37 +24,8 @@ from agentmem.tiers.replacement_cues import CUES, PEOPLE, SAYS, TOLD
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
-    from typing import Protocol
 
-    class Statement(Protocol):
-        """A fact, known or a candidate."""
-
-        @property
-        def text(self) -> str:
-            """What it says."""
-
-        @property
-        def kind(self) -> str:
-            """One of ``FACT_KINDS``."""
-
-        @property
-        def subject(self) -> str | None:
-            """Whom or what it is about."""
-
-        @property
-        def attribute(self) -> str | None:
-            """The slot it fills."""
-
-        @property
-        def event_time(self) -> datetime | None:
-            """When it happens."""
-
-        @property
-        def valid_from(self) -> datetime | None:
-            """From when it holds."""
-
-
-__all__ = ["ReplacementModel", "packaged_replacement", "pair_features"]
+__all__ = ["ReplacementModel", "Statement", "packaged_replacement", "pair_features"]
 
 _FILE: Final = "replacement-1.json"
 _TOKEN: Final = re.compile(r"[\u3400-\u9fff]+|[^\W_\u3400-\u9fff]+(?:[._+#-][^\W_\u3400-\u9fff]+)*")
@@ -67,6 +38,34 @@ WITH_RARE: Final = ("cue at shared", "new end", "new now", "old first", "other n
 # it is what the cue speaks of.
 FIRST: Final = 12
 NEAR: Final = 10
+
+
+class Statement(Protocol):
+    """A fact, known or a candidate."""
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+
+    @property
+    def kind(self) -> str:
+        """One of ``FACT_KINDS``."""
+
+    @property
+    def subject(self) -> str | None:
+        """Whom or what it is about."""
+
+    @property
+    def attribute(self) -> str | None:
+        """The slot it fills."""
+
+    @property
+    def event_time(self) -> datetime | None:
+        """When it happens."""
+
+    @property
+    def valid_from(self) -> datetime | None:
+        """From when it holds."""
 
 
 @dataclass(frozen=True, slots=True)
