@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Final
 
 from agentmem.models import Candidate, Message
@@ -38,7 +38,7 @@ __all__ = ["Heard", "LearntExtractor", "RuleExtractor", "heard"]
 MOST_FACTS: Final = 40
 # How much of one message is read: a person writes no more, a paste of megabytes costs a bounded time.
 MOST_CHARACTERS: Final = 1_000_000
-# A rule's wording stands for the sentence where it covers most of it: at least one part in this many and a half.
+# How many times a rule's wording a sentence may be for the wording to stand for it.
 _WHOLE: Final = 1.5
 
 _Reader = Callable[[Sentence, Reading, datetime], list[Found]]
@@ -219,18 +219,16 @@ def _told(heard: Heard, verdict: Verdict) -> list[Found]:
         return heard.found
     start, end, rule, when = heard.start, heard.end, heard.rule, heard.day()
     text = heard.text[start:end]
-    whole = (
+    # A rule's wording stands for the sentence where it covers most of it, on the same day.
+    if (
         rule is not None
         and len(heard.found) == 1
         and _WHOLE * (rule.end - rule.start) >= end - start
-    )
-    is_dated_so = (
-        rule is not None
-        and (rule.when is None) == (when is None)
-        and (rule.when is None or when is None or rule.when.when.date() == when.when.date())
-    )
-    is_said = rule is not None and whole and is_dated_so
-    said = rule.text if rule is not None and is_said else worded(text, language, when, start)
+        and _date(rule.when) == _date(when)
+    ):
+        said = rule.text
+    else:
+        said = worded(text, language, when, start)
     # A decision is told by its verb, which the rules know.
     kind = "decision" if rule is not None and rule.kind == "decision" else verdict.kind
     found = Found(
@@ -245,6 +243,10 @@ def _told(heard: Heard, verdict: Verdict) -> list[Found]:
     if rule is not None:
         found.attribute, found.value, found.ends = rule.attribute, rule.value, rule.ends
     return [found]
+
+
+def _date(day: Dated | None) -> date | None:
+    return None if day is None else day.when.date()
 
 
 def _subject(kind: str, rule: Found | None) -> str:
