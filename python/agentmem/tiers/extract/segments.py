@@ -172,7 +172,8 @@ _MOST_HEADERS: Final = 3
 _HANDED: Final = re.compile(
     r"\s*(?:(?:please|can you|could you|now)\s+)*(?:translate|proofread|rewrite|rephrase|paraphrase"
     r"|summari[sz]e|(?:correct|edit|polish|shorten|improve)\s+(?:this|these|the|my)|write (?:me )?an? "
-    r"|here(?:'|’)?s (?:an?|the|what) )[^\n.!?:]{0,80}:(?=\s)"
+    r"|here(?:'|’)?s (?:an?|the|my) (?:\w+ )?(?:e-?mail|message|text|letter|article|draft|paragraph|poem|story"
+    r"|post|essay|transcript|abstract)(?!\w))[^\n.!?:]{0,80}:(?=\s)"
     r"|\s*(?:(?:hãy|giúp (?:mình|tôi|em)|làm ơn)\s+)*(?:dịch|viết lại|sửa|tóm tắt|rút gọn)(?!\w)"
     r"[^\n.!?:]{0,80}:(?=\s)"
     r"|\s*(?:请|帮我|麻烦)*(?:把[^\n。！？：:]{0,20})?(?:翻译|润色|改写|总结|校对|缩写)[^\n。！？：:]{0,40}[:：]",
