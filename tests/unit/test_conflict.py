@@ -222,6 +222,7 @@ def test_values_of_a_slot_of_many_stay_together():
         ("Người dùng dị ứng với đậu phộng.", "Người dùng không còn dị ứng với mèo."),
         ("用户对花生过敏。", "用户对猫不再过敏了。"),
         ("Deploy on Fridays.", "From now on deploy on Mondays too."),
+        ("The user is allergic to nuts or shellfish.", "The user isn't allergic to nuts anymore."),
     ],
 )
 def test_a_denial_or_an_addition_ends_no_other_thing(before, after):
@@ -234,7 +235,17 @@ def test_a_denial_or_an_addition_ends_no_other_thing(before, after):
         ("The user is allergic to nuts.", "The user is no longer allergic to nuts."),
         ("The team deploys to Heroku.", "The team no longer deploys to Heroku."),
         ("The team uses Jenkins for CI.", "The team does not use Jenkins any more."),
+        ("The user is allergic to nuts.", "The user isn't allergic to nuts anymore."),
+        ("The user lives in Oslo.", "The user doesn't live in Oslo anymore."),
+        ("The user eats pork.", "The user doesn't eat pork any more."),
     ],
 )
 def test_a_denial_ends_what_it_names(before, after):
     assert judge(candidate(after), [Held("L1:1", before)]).action == "supersede"
+
+
+def test_an_addition_leaves_the_slot_as_it_is():
+    assert len(tell("I live in Oslo.", "I live in Ghent too.")) == 2
+    assert tell("I live in Oslo.", "I don't live in Oslo anymore, I live in Ghent.") != [
+        "The user lives in Oslo."
+    ]

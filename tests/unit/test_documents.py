@@ -251,7 +251,9 @@ def test_a_scan_and_a_search_hold_the_same_conditions(shared, values, where):
     assert set(names(shared.search("word", where=where))) == expected
 
 
-WRONG_KEYS = [None, 5, object(), [None], [(1, 2)], [("a",)], "ab", [[]], [([], "k")]]
+WRONG_KEYS = [
+    None, 5, object(), [None], [(1, 2)], [("a",)], "ab", [[]], [([], "k")], [("a", "\ud800")]
+]  # fmt: skip
 WRONG_ANY = [None, 5, object(), [None], [(1, 2)], {}, [[]]]
 
 
@@ -266,8 +268,25 @@ WRONG_ANY = [None, 5, object(), [None], [(1, 2)], {}, [[]]]
         (lambda documents, wrong: documents.scan(accept=wrong), [5, "ab", [None]], "accept"),
         (lambda documents, wrong: documents.search("a", accept=wrong), [5, "ab"], "accept"),
         (lambda documents, wrong: documents.search("a", embedding=wrong), [[([], 1)]], "embedding"),
+        (lambda documents, wrong: documents.search("a", fill=wrong), [5, np.ones(2)], "fill"),
+        (
+            lambda documents, wrong: documents.write([write("k", {}, texts=wrong)]),
+            [None, 5],
+            "texts",
+        ),
     ],
-    ids=["get_many", "touch", "write", "scan", "scopes", "accept", "search", "embedding"],
+    ids=[
+        "get_many",
+        "touch",
+        "write",
+        "scan",
+        "scopes",
+        "accept",
+        "search",
+        "embedding",
+        "fill",
+        "texts",
+    ],
 )
 def test_wrong_arguments_are_named(shared, call, wrong, names):
     for one in wrong:

@@ -235,7 +235,8 @@ def test_the_order_of_messages_changes_nothing():
     ["Proofread this: I am allergic to nuts.", "Translate to French: I live in Paris.",
      "Write a story about a man who says: I live in Paris.",
      "Here's an email I got:\n\nHi, I live in Paris. Best, Bob", "翻译：我住在北京",
-     "把这句话翻译成英文：我对花生过敏。", "Dịch câu này: Tôi bị dị ứng với đậu phộng."],
+     "把这句话翻译成英文：我对花生过敏。", "你能翻译吗：我住在北京",
+     "Bạn dịch giúp mình câu này: Tôi bị dị ứng với đậu phộng.", "Dịch câu này: Tôi bị dị ứng với đậu phộng."],
 )  # fmt: skip
 def test_what_is_handed_over_to_be_worked_on_is_not_said(text):
     assert read(text, least=0.0) == []

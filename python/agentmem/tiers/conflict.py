@@ -66,7 +66,7 @@ _DENIAL: Final = re.compile(
     re.IGNORECASE,
 )
 _ADDITION: Final = re.compile(r"\b(?:too|as well)\W*$", re.IGNORECASE)
-_SEVERAL: Final = re.compile(r"\w (?:and|và) \w|[和、]")
+_SEVERAL: Final = re.compile(r"\w (?:and|or|và|hoặc) \w|[和或、]")
 _ANYBODY: Final = frozenset(("assistant", "team"))
 _GENERAL: Final = _ANYBODY | {"user", ""}
 _CHANGES: Final = {
@@ -129,9 +129,10 @@ def judge(
     held = [fact for fact in known if fact.trust <= trust and not _denies_another(candidate, fact)]
     model = model or packaged_replacement()
     by_cue, by_weights = partial(_by_cue, model=model), partial(_by_weights, model=model)
-    rules = (_by_slot, _by_turn, by_cue, _by_number, by_weights)
     # "On Mondays too" comes beside what is, and in no place of it.
-    for rule in rules[:2] if _ADDITION.search(candidate.text) else rules:
+    if _ADDITION.search(candidate.text):
+        return Judgement("new")
+    for rule in (_by_slot, _by_turn, by_cue, _by_number, by_weights):
         replaced = rule(candidate, own, held)
         if replaced:
             later = [fact for fact in replaced if _began_later(fact, candidate)]

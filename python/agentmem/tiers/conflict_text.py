@@ -44,7 +44,7 @@ _STOP_ENGLISH: Final = words(
     "agreed january february march"
     " april june july august september october november december postponed rescheduled cancel "
     "cancelled canceled primarily few several many things thing weekend year-old old something "
-    "everything really same t"
+    "everything really same t don doesn didn isn aren wasn weren hasn haven hadn won wouldn couldn shouldn"
 )
 _GENERAL_VERBS: Final = "live work drink eat play like love prefer read watch learn"
 _STOP_VIETNAMESE: Final = words(

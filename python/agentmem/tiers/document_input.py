@@ -126,8 +126,6 @@ def unit_vectors(several: Sequence[Any], ndim: int) -> list[bytes]:
 
 
 def _texts(value: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(value, str):
-        raise InvalidInputError("texts: several strings are needed, one was given")
     found = []
     for text in value:
         if not isinstance(text, str):
@@ -159,6 +157,10 @@ def checked_documents(
     for write in writes:
         if not isinstance(write, DocumentWrite):
             raise InvalidInputError(f"writes: a DocumentWrite is needed, {write!r:.80} was given")
+        if not isinstance(write.texts, Sequence) or isinstance(write.texts, str):
+            raise InvalidInputError(
+                f"texts: several strings are needed, {write.texts!r:.80} was given"
+            )
         path = paths.get(write.scope) if isinstance(write.scope, str) else None
         if path is None:
             path = check_scope(join_scope(base, check_scope(write.scope)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from agentmem import _native
-from agentmem.arguments import check_function
+from agentmem.arguments import check_flag, check_function
 from agentmem.errors import InvalidInputError
 from agentmem.models import Document, DocumentWrite, from_ms
 from agentmem.protocols import Embedder, GivenEmbeddings
@@ -242,6 +242,7 @@ class Documents:
         opened = self._opened
         opened.check()
         check_function(accept, "accept")
+        check_flag(fill, "fill")
         end = min(_page(limit, offset), MAX_K)
         text, path = query_text(query), self._path(scope)
         # One reading of it: vector and index must be of the same space.
@@ -406,6 +407,10 @@ def _pairs(keys: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
             and all(isinstance(part, str) for part in pair)
         ):
             raise InvalidInputError(f"keys: pairs (scope, key) are needed, {pair!r:.80} was given")
+        try:
+            pair[1].encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInputError(f"keys: {pair[1]!r:.80} holds a lone surrogate") from error
     return [(scope, key) for scope, key in found]
 
 

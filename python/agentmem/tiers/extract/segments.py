@@ -170,13 +170,15 @@ _MOST_HEADERS: Final = 3
 
 # "Translate to French: …", "把这句话翻译成英文：…": what comes after is given to be worked on, not said.
 _HANDED: Final = re.compile(
-    r"\s*(?:(?:please|can you|could you|now)\s+)*(?:translate|proofread|rewrite|rephrase|paraphrase"
-    r"|summari[sz]e|(?:correct|edit|polish|shorten|improve)\s+(?:this|these|the|my)|write (?:me )?an? "
-    r"|here(?:'|’)?s (?:an?|the|my) (?:\w+ )?(?:e-?mail|message|text|letter|article|draft|paragraph|poem|story"
-    r"|post|essay|transcript|abstract)(?!\w))[^\n.!?:]{0,80}:(?=\s)"
-    r"|\s*(?:(?:hãy|giúp (?:mình|tôi|em)|làm ơn)\s+)*(?:dịch|viết lại|sửa|tóm tắt|rút gọn)(?!\w)"
-    r"[^\n.!?:]{0,80}:(?=\s)"
-    r"|\s*(?:请|帮我|麻烦)*(?:把[^\n。！？：:]{0,20})?(?:翻译|润色|改写|总结|校对|缩写)[^\n。！？：:]{0,40}[:：]",
+    r"\s*(?:(?:please|can you|could you|now)\s+)*(?:translate|proofread|paraphrase|rephrase"
+    r"|(?:rewrite|summari[sz]e|correct|edit|polish|shorten|improve)\s+(?:this|these|the following)"
+    r"|write (?:me )?an? |here(?:'|’)?s (?:an?|the|my) (?:\w+ )?(?:e-?mail|message|text|letter|article|draft"
+    r"|paragraph|poem|story|post|essay|transcript|abstract)(?!\w))[^\n.!?:]{0,80}:(?=\s)"
+    r"|\s*(?:(?:hãy|bạn|giúp (?:mình|tôi|em)|làm ơn)\s+)*(?:dịch|viết lại|sửa|tóm tắt|rút gọn)"
+    r"(?: giúp| hộ| mình| tôi| em| giùm)* (?:câu|đoạn|bài|văn bản|sang|email|thư)(?!\w)[^\n.!?:]{0,80}:(?=\s)"
+    r"|\s*(?:(?:请|帮我|麻烦|你能|能)*翻译|(?:请|帮我|麻烦)*(?:把|将)?(?:下面|以下|这[段句封篇])"
+    r"[^\n。！？：:]{0,20}(?:翻译|润色|改写|总结|校对|缩写)|(?:请|帮我|麻烦)*(?:润色|改写|总结|校对|缩写)(?:下面|以下|这[段句封篇]))"
+    r"[^\n。！？：:]{0,40}[:：]",
     re.IGNORECASE,
 )
 
